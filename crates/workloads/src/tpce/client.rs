@@ -4,7 +4,7 @@
 //! a minute, if it is client 0, Data-Maintenance; a Trade-Result that is due; a Market-Feed, if the
 //! ticker is full; and the next card. So the market's transactions follow from orders: there is a
 //! Trade-Result for each, and a Market-Feed for ten. What became of a transaction the client hears
-//! once it has committed.
+//! once it has committed; one of the market's that was given up begins anew.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -17,7 +17,7 @@ use super::market_feed::MarketFeed;
 use super::numbers::{Trade, accounts_of, date_of};
 use super::trade_order::TradeOrder;
 use super::trade_result::TradeResult;
-use super::{MarketTime, Parameters, Shared, Tpce};
+use super::{MarketTime, Parameters, Shared, Tpce, Transaction};
 
 /// A minute of market time, in microseconds.
 const MINUTE_US: u64 = 60_000_000;
@@ -149,11 +149,16 @@ impl Client {
         }
     }
 
+    /// Draws a home on its shard.
+    pub(super) fn draw_own_home(&mut self) -> u32 {
+        self.homes[self.rng.below(self.homes.len() as u64) as usize]
+    }
+
     /// Draws a customer: of a home on its shard, or anywhere.
     pub(super) fn draw_customer(&mut self, tpce: &Tpce) -> u32 {
         let scale = tpce.scale();
         let home = match self.local_pct >= 100.0 || self.rng.pct(self.local_pct) {
-            true => self.homes[self.rng.below(self.homes.len() as u64) as usize],
+            true => self.draw_own_home(),
             false => scale.draw_home(&mut self.rng),
         };
         scale.draw_customer(&mut self.rng, home)
@@ -260,6 +265,18 @@ impl Client {
         }
     }
 
+    /// A transaction of the market was given up, not refused by its own logic: it begins anew.
+    pub(super) fn again(&mut self, procedure: &Transaction) {
+        match procedure {
+            Transaction::TradeResult(result) if !result.is_late() => {
+                self.shared.open.fetch_add(1, Relaxed);
+                self.market.answer_again(Answer { trade: result.trade(), price: result.price() });
+            }
+            Transaction::MarketFeed(feed) => self.market.tell_again(feed.entry()),
+            _ => {}
+        }
+    }
+
     /// The largest number of its orders that have waited for the market's answer at a time.
     pub fn outstanding_max(&self) -> usize {
         self.market.open_max()
@@ -278,10 +295,18 @@ impl Tpce {
     /// clock.
     pub(super) fn tick(&self, now_ns: u64) {
         if let MarketTime::Clock(factor) = self.parameters.market_time {
+            if self.shared.clock_first_ns.load(Relaxed) == 0 {
+                let _ = self.shared.clock_first_ns.compare_exchange(0, now_ns, Relaxed, Relaxed);
+            }
             let last_ns = self.shared.clock_ns.fetch_max(now_ns, Relaxed);
             if last_ns > 0 && last_ns < now_ns {
-                let passed_us = (now_ns - last_ns) as f64 * factor / 1000.0;
-                self.shared.market_us.fetch_add(passed_us as u64, Relaxed);
+                // Differences of rounded times add up, however short they are; rounded differences
+                // would lose what is below a microsecond.
+                let first_ns = self.shared.clock_first_ns.load(Relaxed);
+                let passed_us =
+                    |until_ns: u64| (until_ns.saturating_sub(first_ns) as f64 * factor / 1000.0) as u64;
+                let passed_us = passed_us(now_ns) - passed_us(last_ns);
+                self.shared.market_us.fetch_add(passed_us, Relaxed);
             }
         }
     }

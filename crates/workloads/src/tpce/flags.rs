@@ -6,7 +6,7 @@ use clap::Args;
 use plimsoll_args::{Refusal, Switch, number, percent, refuse, within};
 use serde_json::Value;
 
-use super::numbers::{ACCOUNTS_MAX, DAILY_MARKET_DAYS, UNIT};
+use super::numbers::{DAILY_MARKET_DAYS, UNIT};
 use super::{MarketTime, Parameters, Tpce};
 use crate::registry::{Flags, Scale, Setting};
 use crate::{AnyWorkload, Workload};
@@ -17,8 +17,11 @@ const CUSTOMERS_DEFAULT: u64 = 4000;
 const TRADE_DAYS_DEFAULT: u64 = 5;
 /// The specification's number of initial days.
 const TRADE_DAYS_MAX: u64 = 300;
-/// Account numbers have 32 bits, companies 21.
-const CUSTOMERS_MAX: u64 = u32::MAX as u64 / ACCOUNTS_MAX as u64 / UNIT as u64 * UNIT as u64 / 100;
+/// There is a company for two customers, and numbers of companies have 21 bits. Numbers of accounts
+/// (32 bits) and of homes (16 bits) have room for more.
+const CUSTOMERS_MAX: u64 = 2 * (1 << 21) / UNIT as u64 * UNIT as u64;
+/// How many times as fast as the clock market time may go: dates have 40 bits, which is 34 years.
+const MARKET_TIME_MAX: f64 = 10_000.0;
 
 /// The flags of TPC-E.
 #[derive(Args, Clone, Debug, Default)]
@@ -115,7 +118,10 @@ impl Flags for TpceFlags {
         let market_time = match self.market_time.as_deref().unwrap_or("orders") {
             "orders" => MarketTime::Orders,
             factor => match factor.parse::<f64>() {
-                Ok(factor) if factor.is_finite() && factor > 0.0 => MarketTime::Clock(factor),
+                Ok(factor) if factor > MARKET_TIME_MAX => {
+                    refuse!("--market-time {factor} is too fast for dates: give at most {MARKET_TIME_MAX}")
+                }
+                Ok(factor) if factor > 0.0 => MarketTime::Clock(factor),
                 _ => {
                     refuse!("--market-time {factor} is neither \"orders\" nor a number above 0, such as 100")
                 }

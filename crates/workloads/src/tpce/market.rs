@@ -73,6 +73,8 @@ pub(super) struct Market {
     ticker: VecDeque<Entry>,
     /// Entries that are left of a feed that has begun.
     telling: usize,
+    /// Answers that were not heard: the Trade-Results were given up.
+    unheard: VecDeque<Answer>,
     /// How many orders wait for their answer, and the largest number of them.
     open: usize,
     open_max: usize,
@@ -115,8 +117,24 @@ impl Market {
         self.ticker.pop_front()
     }
 
+    /// An entry that was to be told was not: its transaction was given up, and begins anew.
+    pub(super) fn tell_again(&mut self, entry: Entry) {
+        self.ticker.push_front(entry);
+        self.telling += 1;
+    }
+
+    /// The same of an answer.
+    pub(super) fn answer_again(&mut self, answer: Answer) {
+        self.unheard.push_back(answer);
+        self.open += 1;
+    }
+
     /// The next answer that is due. Triggers that are due go to the others.
     pub(super) fn answer(&mut self, tpce: &Tpce, now: u64) -> Option<Answer> {
+        if let Some(answer) = self.unheard.pop_front() {
+            self.open -= 1;
+            return Some(answer);
+        }
         while let Some(&Reverse((at, due))) = self.due.peek()
             && at <= now
         {

@@ -163,6 +163,8 @@ pub(crate) struct Shared {
     market_us: AtomicU64,
     /// The clock that a client has told last, in nanoseconds, if market time goes with it.
     clock_ns: AtomicU64,
+    /// The clock that a client has told first, in nanoseconds.
+    clock_first_ns: AtomicU64,
     /// Where clients begin to count their trades: behind those that earlier runs have left.
     first_sequence: AtomicU64,
     /// Orders that wait for the market's answer, and the largest number of them.
@@ -361,7 +363,7 @@ impl Workload for Tpce {
     #[inline]
     fn done(&self, client: &mut Client, procedure: &Transaction, committed: bool) {
         if !committed {
-            return;
+            return client.again(procedure);
         }
         match procedure {
             Transaction::TradeOrder(order) => client.ordered(self, order),

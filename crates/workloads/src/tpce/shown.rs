@@ -24,8 +24,7 @@ const DAYS: u64 = 300;
 
 /// A slot on the client's own shard, for pieces that read copies only.
 pub(super) fn own_slot(tpce: &Tpce, client: &mut Client) -> Slot {
-    let customer = client.draw_customer(tpce);
-    tpce.scale().slot(tpce.scale().home_of(customer))
+    tpce.scale().slot(client.draw_own_home())
 }
 
 /// The specification's non-uniform integers from 1 to `high`.

@@ -38,6 +38,8 @@ pub struct TradeResult {
     /// The order.
     order: schema::TradeOrder,
     kind: TradeType,
+    /// Output: whether the trade is done or given up already.
+    late: bool,
     /// T_DTS until now.
     submitted: u64,
     /// T_DTS from now on.
@@ -72,6 +74,7 @@ impl TradeResult {
             now: client.now(tpce),
             order: schema::TradeOrder::new_zeroed(),
             kind: TradeType::MarketBuy,
+            late: false,
             submitted: 0,
             date: 0,
             broker: 0,
@@ -102,7 +105,8 @@ impl TradeResult {
             self.layout.read(access, &key, |row: &TradeState, _| (row.date.get(), row.status))?;
         self.submitted = date;
         // The market answers an order once. An order that was given up or is done stays as it is.
-        if status == Status::Submitted as u8 { Ok(()) } else { Err(Abort::User) }
+        self.late = status != Status::Submitted as u8;
+        if self.late { Err(Abort::User) } else { Ok(()) }
     }
 
     /// Frames 2 to 6, without the broker.
@@ -252,6 +256,11 @@ impl TradeResult {
     /// The trade.
     pub fn trade(&self) -> Trade {
         self.trade
+    }
+
+    /// Output: whether the answer comes too late, because the trade is done or given up already.
+    pub fn is_late(&self) -> bool {
+        self.late
     }
 
     /// T_TRADE_PRICE in cents.

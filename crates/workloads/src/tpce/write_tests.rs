@@ -17,7 +17,7 @@ use super::trade_cleanup::TradeCleanup;
 use super::trade_order::TradeOrder;
 use super::trade_result::TradeResult;
 use super::trade_update::TradeUpdate;
-use super::{Parameters, Tpce};
+use super::{MarketTime, Parameters, Tpce, Transaction};
 use crate::testing::Database;
 
 /// A database with the rows that these transactions need, and a client.
@@ -434,4 +434,50 @@ fn orders_are_drawn_as_the_specification_says() {
         .sum();
     assert_eq!(order.assets(), Some(run.balance_of(account) + assets));
     assert!(order.costs()[1..].iter().all(|&cost| cost > 0));
+}
+
+#[test]
+fn what_the_market_says_and_nobody_hears_it_says_again() {
+    use crate::Workload;
+    let mut run = Run::new(Parameters::small(2));
+    let (mut answers, mut entries) = (0, 0);
+    while answers < 30 || entries < 60 {
+        let turn = run.client.turn(&run.tpce);
+        let given_up = match turn {
+            Turn::Answer(answer) => {
+                answers += 1;
+                Transaction::TradeResult(TradeResult::draw(&run.tpce, &run.client, answer))
+            }
+            Turn::Entry(entry) => {
+                entries += 1;
+                Transaction::MarketFeed(MarketFeed::draw(&run.tpce, &run.client, entry))
+            }
+            _ => {
+                run.take(turn);
+                continue;
+            }
+        };
+        run.tpce.done(&mut run.client, &given_up, false);
+        // Once a minute Data-Maintenance comes before an answer.
+        let mut again = run.client.turn(&run.tpce);
+        if matches!(again, Turn::Maintenance(_)) {
+            again = run.client.turn(&run.tpce);
+        }
+        assert_eq!(again, turn);
+        run.take(again);
+    }
+    assert_eq!(run.entries, entries, "no entry is told twice");
+    run.finish();
+    run.check();
+    assert_eq!(run.results, run.orders, "every order was executed");
+}
+
+#[test]
+fn market_time_goes_with_the_clock_however_often_it_is_told() {
+    let parameters = Parameters { market_time: MarketTime::Clock(2.0), ..Parameters::small(1) };
+    let tpce = Tpce::new(parameters);
+    for now_ns in (5_000_000_000..=5_003_000_000).step_by(300) {
+        tpce.tick(now_ns);
+    }
+    assert_eq!(tpce.shared.market_us.load(std::sync::atomic::Ordering::Relaxed), 6_000);
 }
