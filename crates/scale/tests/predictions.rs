@@ -7,7 +7,7 @@ use plimsoll_scale::predict::{Cluster, Prediction};
 /// Round prices: a SmallBank transaction is about a microsecond, a message another.
 fn model() -> CostModel {
     let access = AccessCosts {
-        attempt_ns: [300.0; 8],
+        attempt_ns: [300.0; 12],
         lookup_ns: 100.0,
         scanned_ns: 50.0,
         link_ns: 300.0,

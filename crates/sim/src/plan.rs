@@ -66,6 +66,8 @@ pub enum WorkloadName {
     Micro,
     /// TPC-C, small.
     Tpcc,
+    /// TPC-E, thin. No seed draws it: it came later than the seeds.
+    Tpce,
     /// [`crate::workload::random`] with scans in either order. No seed draws it: it came later than
     /// the seeds.
     Reverse,
@@ -73,9 +75,9 @@ pub enum WorkloadName {
 
 impl WorkloadName {
     /// All of them.
-    pub const ALL: [WorkloadName; 8] = {
+    pub const ALL: [WorkloadName; 9] = {
         use WorkloadName::*;
-        [Random, Reverse, Cycle, Append, Pieces, SmallBank, Micro, Tpcc]
+        [Random, Reverse, Cycle, Append, Pieces, SmallBank, Micro, Tpcc, Tpce]
     };
 
     /// Whether its transactions are those of [`crate::workload::random`].
@@ -101,6 +103,7 @@ impl WorkloadName {
             // A transaction takes four different ones.
             WorkloadName::Micro => 4..=8,
             WorkloadName::Tpcc => 100..=100,
+            WorkloadName::Tpce => 5..=5,
         }
     }
 
@@ -115,6 +118,7 @@ impl WorkloadName {
             WorkloadName::SmallBank => "smallbank",
             WorkloadName::Micro => "micro",
             WorkloadName::Tpcc => "tpcc",
+            WorkloadName::Tpce => "tpce",
         }
     }
 }
@@ -236,7 +240,8 @@ pub struct Plan {
     /// start again; no others do.
     pub fronts: usize,
     /// Rows that a partition has of each table (random, pieces), keys of the ring (cycle), lists
-    /// (append), accounts or tuples of a shard (SmallBank, micro), items (TPC-C).
+    /// (append), accounts or tuples of a shard (SmallBank, micro), items (TPC-C), customers of a
+    /// load unit (TPC-E).
     pub keys: u64,
     /// Times that some slots of a shard are asked to move to another.
     pub moves: usize,
@@ -430,9 +435,9 @@ impl Plan {
         if selection.faults == FaultsName::Drawn {
             condense(&mut faults);
         }
-        // Every machine has a copy of some tables of TPC-C. Clients of micro count what they were
-        // told.
-        let counted = matches!(workload, WorkloadName::Tpcc | WorkloadName::Micro);
+        // Every machine has a copy of some tables of TPC-C and TPC-E. Clients of micro count what they
+        // were told.
+        let counted = matches!(workload, WorkloadName::Tpcc | WorkloadName::Tpce | WorkloadName::Micro);
         let fronts = match fronts {
             Some(1..) if counted && selection.fronts.is_some() => {
                 return Err(format!(

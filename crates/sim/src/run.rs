@@ -33,6 +33,7 @@ use plimsoll_types::{Key, Partitioning, Placement, SLOTS, ShardId, Slot, TableId
 use plimsoll_workloads::micro::{self, Micro};
 use plimsoll_workloads::smallbank::{self, SmallBank};
 use plimsoll_workloads::tpcc::{self, Tpcc};
+use plimsoll_workloads::tpce::{self, Tpce};
 use plimsoll_workloads::{AnyClient, AnyWorkload};
 
 use crate::client::{Client, ClientResults, Observer};
@@ -148,6 +149,12 @@ fn world(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
             let tpcc = Tpcc::new(parameters).expect("the parameters are possible");
             benchmark(plan, recorder, Arc::new(tpcc))
         }
+        WorkloadName::Tpce => {
+            let mut parameters = tpce::Parameters::small(plan.shards as u32);
+            parameters.scale.customers_per_unit = plan.keys as u32;
+            (parameters.seed, parameters.local_pct) = (plan.seed, 50.0);
+            benchmark(plan, recorder, Arc::new(Tpce::new(parameters)))
+        }
     }
 }
 
@@ -245,7 +252,8 @@ impl Way {
                 transaction(&mut leaving.client, &plan, &mut benchmark).await;
                 leaving.client.shard.pause().await;
             } else if let Some((_, own)) = &mut benchmark {
-                own.draw();
+                own.draw(leaving.client.shard.clock().0);
+                own.done(false);
             }
             to_do.set(to_do.get() - 1);
             if to_do.get() == 0 {

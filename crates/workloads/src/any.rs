@@ -2,8 +2,8 @@
 //!
 //! Benchmarks, the performance model and simulated worlds run any workload, under any pair. What
 //! they hold is an [`AnyWorkload`], so they are compiled once and not once per workload. A
-//! transaction costs them three calls through a table: one to draw it, one to run it, one to count
-//! it.
+//! transaction costs them four calls through a table: to draw it, to run it, to count it, and to tell
+//! the client what became of it.
 
 use std::any::Any;
 
@@ -36,6 +36,8 @@ pub trait AnyWorkload: Send + Sync {
     fn load(&self, unit: usize, sink: Sink<'_>);
     /// See [`Workload::client`].
     fn client(&self, client: usize, shard: ShardId, owner: &dyn Fn(Slot) -> ShardId) -> Box<dyn AnyClient>;
+    /// See [`Workload::figures`].
+    fn figures(&self) -> Vec<(&'static str, u64)>;
     /// See [`Workload::audits`].
     fn audits(&self) -> Vec<Box<dyn AnyAudit>>;
     /// See [`Workload::online_audit`].
@@ -50,12 +52,17 @@ pub trait AnyWorkload: Send + Sync {
 
 /// A client of a workload, with its present transaction.
 pub trait AnyClient {
-    /// Draws the next transaction. Returns its type: a position in [`AnyWorkload::kinds`].
-    fn draw(&mut self) -> usize;
+    /// Draws the next transaction. Returns its type: a position in [`AnyWorkload::kinds`]. See
+    /// [`Workload::next`].
+    fn draw(&mut self, now_ns: u64) -> usize;
     /// The transaction that was drawn last.
     fn procedure(&mut self) -> &mut dyn AnyProcedure;
     /// Adds what it did to the sums, if it has committed: see [`Workload::tally`].
     fn tally(&self, sums: &mut [i64]);
+    /// Rows that it has read, if it has committed: see [`Workload::rows_read`].
+    fn rows_read(&self) -> Option<u32>;
+    /// Tells what became of it: see [`Workload::done`].
+    fn done(&mut self, committed: bool);
 }
 
 /// A read-only transaction that reads what invariants speak about.
@@ -106,6 +113,10 @@ impl<W: Workload> AnyWorkload for W {
         Box::new(ClientOf { workload: self.clone(), client, drawn: None })
     }
 
+    fn figures(&self) -> Vec<(&'static str, u64)> {
+        Workload::figures(self)
+    }
+
     fn audits(&self) -> Vec<Box<dyn AnyAudit>> {
         let audits = Workload::audits(self).into_iter();
         audits.map(|audit| Box::new(audit) as Box<dyn AnyAudit>).collect()
@@ -149,8 +160,8 @@ impl<W: Workload> ClientOf<W> {
 }
 
 impl<W: Workload> AnyClient for ClientOf<W> {
-    fn draw(&mut self) -> usize {
-        self.drawn = Some(self.workload.next(&mut self.client));
+    fn draw(&mut self, now_ns: u64) -> usize {
+        self.drawn = Some(self.workload.next(&mut self.client, now_ns));
         W::kind(self.drawn())
     }
 
@@ -160,6 +171,15 @@ impl<W: Workload> AnyClient for ClientOf<W> {
 
     fn tally(&self, sums: &mut [i64]) {
         W::tally(self.drawn(), sums);
+    }
+
+    fn rows_read(&self) -> Option<u32> {
+        W::rows_read(self.drawn())
+    }
+
+    fn done(&mut self, committed: bool) {
+        let drawn = self.drawn.as_ref().expect("a transaction is drawn before it is done");
+        self.workload.done(&mut self.client, drawn, committed);
     }
 }
 

@@ -8,10 +8,12 @@ mod any;
 mod blocks;
 pub mod micro;
 pub mod registry;
+pub mod rows;
 pub mod smallbank;
 #[cfg(test)]
 mod testing;
 pub mod tpcc;
+pub mod tpce;
 
 pub use any::{AnyAudit, AnyClient, AnyWorkload};
 use plimsoll_txn::attempt::ProtocolOptions;
@@ -74,8 +76,8 @@ pub trait Workload: Clone + Send + Sync + 'static {
         for &Slot(home) in &homes {
             let mut client = self.client(0, ShardId(home), &|slot| ShardId(slot.0));
             for _ in 0..DRAWN / homes.len() {
-                let mut procedure = self.next(&mut client);
-                let Kind { name, read_only } = Self::KINDS[Self::kind(&procedure)];
+                let mut procedure = self.next(&mut client, 0);
+                let Kind { name, read_only, .. } = Self::KINDS[Self::kind(&procedure)];
                 if !read_only {
                     chopping.check(name, &mut procedure, &tables)?;
                 }
@@ -114,14 +116,30 @@ pub trait Workload: Clone + Send + Sync + 'static {
     /// lower 16 bits of `client` number the clients of a run, those above them the run.
     fn client(&self, client: usize, shard: ShardId, owner: &dyn Fn(Slot) -> ShardId) -> Self::Client;
 
-    /// The client's next transaction, inputs drawn, not started.
-    fn next(&self, client: &mut Self::Client) -> Self::Procedure;
+    /// The client's next transaction, inputs drawn, not started. `now_ns` is its shard's clock, for
+    /// clients in whose world time passes; the same moments give the same transactions.
+    fn next(&self, client: &mut Self::Client, now_ns: u64) -> Self::Procedure;
+
+    /// What became of the client's transaction: committed with these outputs, or given up. Each that
+    /// was drawn is told once, before the next one is drawn, unless its outcome is unknown.
+    fn done(&self, _client: &mut Self::Client, _procedure: &Self::Procedure, _committed: bool) {}
 
     /// The transaction's type: a position in [`Workload::KINDS`].
     fn kind(procedure: &Self::Procedure) -> usize;
 
     /// Adds what a committed transaction did to the sums (positions in [`Workload::SUMS`]).
     fn tally(procedure: &Self::Procedure, sums: &mut [i64]);
+
+    /// Rows that a committed transaction has read, if it counts them: those of copies that are
+    /// everywhere are left out.
+    fn rows_read(_procedure: &Self::Procedure) -> Option<u32> {
+        None
+    }
+
+    /// What the workload itself counts, by name: of the clients of this process, since the load.
+    fn figures(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
 
     /// Read-only transactions that together read all that the invariants need.
     fn audits(&self) -> Vec<Self::Audit>;
@@ -150,6 +168,33 @@ pub struct Kind {
     pub name: &'static str,
     /// Whether it is declared read-only.
     pub read_only: bool,
+    /// How many committed ones count as one transaction of the mix; 0: they are not part of it.
+    pub per: u32,
+    /// Its share of the mix by the specification, in hundredths of a per cent; 0: it prescribes
+    /// none.
+    pub nominal: u32,
+}
+
+impl Kind {
+    /// A type whose transactions write.
+    pub const fn writing(name: &'static str) -> Kind {
+        Kind { name, read_only: false, per: 1, nominal: 0 }
+    }
+
+    /// A type whose transactions only read.
+    pub const fn reading(name: &'static str) -> Kind {
+        Kind { name, read_only: true, per: 1, nominal: 0 }
+    }
+
+    /// The same, of which this many count as one, or which is not part of the mix (0).
+    pub const fn per(self, per: u32) -> Kind {
+        Kind { per, ..self }
+    }
+
+    /// The same with a prescribed share of the mix, in hundredths of a per cent.
+    pub const fn nominal(self, nominal: u32) -> Kind {
+        Kind { nominal, ..self }
+    }
 }
 
 /// What the drivers counted since the load: committed transactions only.
@@ -263,8 +308,8 @@ mod tests {
             self.0.client(client, shard, owner)
         }
 
-        fn next(&self, client: &mut micro::Client) -> micro::Transaction {
-            self.0.next(client)
+        fn next(&self, client: &mut micro::Client, now_ns: u64) -> micro::Transaction {
+            self.0.next(client, now_ns)
         }
 
         fn kind(procedure: &micro::Transaction) -> usize {

@@ -224,8 +224,7 @@ impl Workload for Micro {
     type Audit = Audit;
 
     const NAME: &'static str = "micro";
-    const KINDS: &'static [Kind] =
-        &[Kind { name: "read_write", read_only: false }, Kind { name: "read_only", read_only: true }];
+    const KINDS: &'static [Kind] = &[Kind::writing("read_write"), Kind::reading("read_only")];
     const SUMS: &'static [&'static str] = &["updates"];
 
     fn tables(&self) -> Vec<TableSpec> {
@@ -256,7 +255,7 @@ impl Workload for Micro {
         Client::new(self.parameters.seed, client, self.parameters.shards, shard, owner)
     }
 
-    fn next(&self, client: &mut Client) -> Transaction {
+    fn next(&self, client: &mut Client, _: u64) -> Transaction {
         let Parameters { tuples_per_shard: span, tuples_per_transaction: count, .. } = self.parameters;
         let Client { rng, blocks } = client;
         let read_only = rng.pct(self.parameters.read_only_pct);

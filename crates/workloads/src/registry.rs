@@ -5,22 +5,24 @@
 //! and what it needs of memory. A benchmark adds all flags to its own ([`WorkloadFlags`]), and
 //! knows no workload.
 //!
-//! Left out: a flag that several workloads have. What a client calls distributed is one, and is
-//! handed in with the [`Setting`].
+//! Several workloads may have a flag of one name, with one type of value: it is one flag, and its
+//! help says what it means to each. What a client calls distributed is handed in with the
+//! [`Setting`].
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::{ArgMatches, Args, Command, FromArgMatches, parser::ValueSource};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, parser::ValueSource};
 use plimsoll_args::{Refusal, percent, refuse};
 use serde_json::Value;
 
-use crate::{AnyWorkload, micro, smallbank, tpcc};
+use crate::{AnyWorkload, micro, smallbank, tpcc, tpce};
 
 /// All workloads, in the order of the help.
 pub const WORKLOADS: &[Registration] = &[
     Registration::new::<tpcc::TpccFlags>(),
+    Registration::new::<tpce::TpceFlags>(),
     Registration::new::<smallbank::SmallBankFlags>(),
     Registration::new::<micro::MicroFlags>(),
 ];
@@ -32,6 +34,8 @@ pub struct Setting {
     pub shards: usize,
     /// Seed of all random inputs.
     pub seed: u64,
+    /// Processes with data.
+    pub processes: usize,
     /// The share of distributed work that was asked for, in per cent.
     pub distributed: Option<f64>,
     /// Measures how many rounds of a loop take that long on this machine.
@@ -106,12 +110,9 @@ impl Registration {
         WORKLOADS.iter().find(|workload| workload.name == name)
     }
 
-    /// The first of its flags that was given, by name.
-    fn given(&self, matches: &ArgMatches) -> Option<String> {
-        let flags = (self.augment)(Command::new(self.name));
-        let mut flags = flags.get_arguments();
-        let given = |id| matches.value_source(id) == Some(ValueSource::CommandLine);
-        flags.find(|flag| given(flag.get_id().as_str()))?.get_long().map(str::to_owned)
+    /// Its flags.
+    fn flags(&self) -> Vec<Arg> {
+        (self.augment)(Command::new(self.name)).get_arguments().cloned().collect()
     }
 }
 
@@ -134,9 +135,15 @@ impl WorkloadFlags {
 
     /// Refuses flags of other workloads.
     pub fn refuse_others(&self, workload: &Registration) -> Result<(), Refusal> {
-        for other in WORKLOADS.iter().filter(|other| other.name != workload.name) {
-            if let Some(flag) = other.given(&self.matches) {
-                let (owner, name) = (other.name, workload.name);
+        let own = workload.flags();
+        let is_foreign = |flag: &Arg| {
+            let id = flag.get_id();
+            self.matches.value_source(id.as_str()) == Some(ValueSource::CommandLine)
+                && own.iter().all(|own| own.get_id() != id)
+        };
+        for other in WORKLOADS {
+            if let Some(flag) = other.flags().iter().find(|flag| is_foreign(flag)) {
+                let (flag, owner, name) = (flag.get_long().unwrap_or_default(), other.name, workload.name);
                 refuse!("--{flag} is a flag of {owner}, not of {name}: leave it out");
             }
         }
@@ -157,7 +164,14 @@ impl FromArgMatches for WorkloadFlags {
 
 impl Args for WorkloadFlags {
     fn augment_args(command: Command) -> Command {
-        WORKLOADS.iter().fold(command, |command, workload| (workload.augment)(command))
+        WORKLOADS.iter().flat_map(Registration::flags).fold(command, |command, flag| {
+            let first = command.get_arguments().find(|first| first.get_id() == flag.get_id());
+            let Some(help) = first.map(|first| first.get_help().cloned().unwrap_or_default()) else {
+                return command.arg(flag);
+            };
+            let help = format!("{help}; {}", flag.get_help().cloned().unwrap_or_default());
+            command.mut_arg(flag.get_id().clone(), |first| first.help(help))
+        })
     }
 
     fn augment_args_for_update(command: Command) -> Command {

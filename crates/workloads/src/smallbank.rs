@@ -182,12 +182,12 @@ impl Workload for SmallBank {
 
     const NAME: &'static str = "smallbank";
     const KINDS: &'static [Kind] = &[
-        Kind { name: "send_payment", read_only: false },
-        Kind { name: "deposit_checking", read_only: false },
-        Kind { name: "balance", read_only: true },
-        Kind { name: "transact_savings", read_only: false },
-        Kind { name: "write_check", read_only: false },
-        Kind { name: "amalgamate", read_only: false },
+        Kind::writing("send_payment"),
+        Kind::writing("deposit_checking"),
+        Kind::reading("balance"),
+        Kind::writing("transact_savings"),
+        Kind::writing("write_check"),
+        Kind::writing("amalgamate"),
     ];
     /// In cents.
     const SUMS: &'static [&'static str] = &["deposits", "withdrawals", "moved"];
@@ -226,7 +226,7 @@ impl Workload for SmallBank {
     }
 
     #[inline]
-    fn next(&self, client: &mut Client) -> Transaction {
+    fn next(&self, client: &mut Client, _: u64) -> Transaction {
         let parameters = &self.parameters;
         let Client { rng, blocks } = client;
         let kind = if parameters.closed {
@@ -367,7 +367,7 @@ mod tests {
             (0..bank.parameters.shards as u16).map(|shard| client(bank, shard.into(), shard)).collect();
         for i in 0..transactions {
             let clients_len = clients.len();
-            let mut transaction = bank.next(&mut clients[i % clients_len]);
+            let mut transaction = bank.next(&mut clients[i % clients_len], 0);
             match database.run(&mut transaction) {
                 Ok(()) => {
                     tally.committed[SmallBank::kind(&transaction)] += 1;
@@ -438,7 +438,7 @@ mod tests {
         let mut client = client(&bank, 9, 2);
         let (mut kinds, mut hot, mut transfers, mut distributed) = ([0u32; 6], 0, 0, 0);
         for _ in 0..200_000 {
-            let transaction = bank.next(&mut client);
+            let transaction = bank.next(&mut client, 0);
             kinds[SmallBank::kind(&transaction)] += 1;
             assert_eq!(transaction.a / 1000, 2);
             let is_hot = transaction.a % 1000 < 40;
@@ -465,7 +465,7 @@ mod tests {
         let mut client = client(&bank, 9, 2);
         let (mut blocks, mut hot, mut transfers, mut distributed) = ([[0u32; 4]; 6], 0, 0, 0);
         for _ in 0..200_000 {
-            let transaction = bank.next(&mut client);
+            let transaction = bank.next(&mut client, 0);
             assert_eq!((u64::from(transaction.slot_a.0), transaction.home), (transaction.a / 1000, Slot(2)));
             blocks[SmallBank::kind(&transaction)][usize::from(transaction.slot_a.0)] += 1;
             hot += u32::from(transaction.a % 1000 < 40);

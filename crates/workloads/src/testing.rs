@@ -12,7 +12,7 @@ use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads, Scan};
 use plimsoll_txn::shipped::Items;
 use plimsoll_types::{Abort, ColumnGroup, Key, Order, Slot, TableId, TableSpec};
 
-use crate::Workload;
+use crate::{Sink, Workload};
 
 type Records = BTreeMap<(ColumnGroup, Key), Option<Vec<u8>>>;
 
@@ -45,15 +45,31 @@ pub struct Counts {
 }
 
 impl Database {
+    /// An empty database with these tables.
+    pub fn empty(tables: Vec<TableSpec>) -> Database {
+        let counts = Counts::default();
+        Database { tables, records: Records::new(), interrupt_after: None, here: None, counts }
+    }
+
     /// A database with the workload's initial rows.
     pub fn load<W: Workload>(workload: &W) -> Database {
-        let tables = workload.tables();
+        let (tables, units) = (workload.tables(), 0..workload.units());
+        let units = units.map(|unit| (unit, workload.unit_slot(unit)));
+        Database::fill(tables, units, |unit, sink| workload.load(unit, sink))
+    }
+
+    /// A database with the rows of these units, which are in these slots.
+    pub fn fill(
+        tables: Vec<TableSpec>,
+        units: impl Iterator<Item = (usize, Option<Slot>)>,
+        load: impl Fn(usize, Sink<'_>),
+    ) -> Database {
         let mut records = BTreeMap::new();
-        for unit in 0..workload.units() {
-            workload.load(unit, &mut |table, key, values| {
+        for (unit, slot) in units {
+            load(unit, &mut |table, key, values| {
                 let spec = &tables[table.index()];
                 assert_eq!(values.len(), spec.groups.len(), "a row of {} has all its groups", spec.name);
-                assert_eq!(spec.partitioning.slot(&key), workload.unit_slot(unit), "{} {key:?}", spec.name);
+                assert_eq!(spec.partitioning.slot(&key), slot, "{} {key:?}", spec.name);
                 for (group, value) in values.iter().enumerate() {
                     let old = records.insert((table.group(group as u8), key.clone()), Some(value.to_vec()));
                     assert!(old.is_none(), "{} {key:?} is loaded once", spec.name);

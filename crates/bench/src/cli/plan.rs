@@ -113,7 +113,13 @@ impl BenchArgs {
         let (processes, shards) = self.shards(cores)?;
         let seed = self.seed.unwrap_or(1);
         let distributed = self.distributed;
-        let setting = Setting { shards, seed, distributed, rounds_in: machine::rounds_in };
+        let setting = Setting {
+            shards,
+            processes: processes.unwrap_or(1),
+            seed,
+            distributed,
+            rounds_in: machine::rounds_in,
+        };
         let scale = self.of_the_workload.scale(workload, &setting)?;
         refuse_more_than_memory(scale.bytes_estimate(), memory_bytes)?;
         if let Some(memory) = self.memory

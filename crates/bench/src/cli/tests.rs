@@ -110,12 +110,15 @@ fn the_configuration_names_what_affects_the_pair() {
 
 #[test]
 fn a_missing_workload_is_asked_for() {
-    refuses("bench", "no workload is named: say `plimsoll bench tpcc`, for example, or smallbank, or micro");
+    refuses(
+        "bench",
+        "no workload is named: say `plimsoll bench tpcc`, for example, or tpce, or smallbank, or micro",
+    );
 }
 
 #[test]
 fn an_unknown_workload_scheme_or_protocol_lists_the_known() {
-    parser_refuses("bench ycsb", "[possible values: tpcc, smallbank, micro]");
+    parser_refuses("bench ycsb", "[possible values: tpcc, tpce, smallbank, micro]");
     parser_refuses("bench tpcc --scheme hlc", "[possible values: dst, gts, vts, rc, none]");
     parser_refuses("bench tpcc --protocol mvto", "[possible values: occ, two_pl, client_2pc, rococo]");
 }
@@ -520,4 +523,43 @@ fn participants_and_skew_of_a_microbenchmark_are_possible_ones() {
     let plan = plan(&format!("{three} --participants 3 --zipf 0.99")).expect("fine");
     let config = plan.config(plan.pairs[0]);
     assert_eq!((config.get("participants"), config.get("zipf")), (Some(&3.into()), Some(&0.99.into())));
+}
+
+#[test]
+fn a_brokerage_that_cannot_be_is_refused() {
+    for (flags, sentence) in [
+        ("--customers 1500", "--customers 1500 is no multiple of 1,000: give 2000"),
+        ("--customers 0", "--customers 0 is too small: give 1,000 or more"),
+        (
+            "--trade-days 3",
+            "--trade-days 3 is too small: transactions that read twenty trades would find fewer; give 5 or more, or --paper",
+        ),
+        ("--paper --trade-days 0", "--trade-days 0 is too small: give 1 or more"),
+        ("--trade-days 301", "--trade-days 301 is too large: give 300 or less"),
+        ("--home 300", "--home 300 is no size of a home: give 1000, 500, 200 or 100"),
+        (
+            "--shards 8 --oversubscribe",
+            "4 of the 8 shards would have customers and the others no work: give --home 500, or --shards 4, or more --customers",
+        ),
+        (
+            "--shards 50 --oversubscribe",
+            "4000 customers are too few for 50 shards: give --customers 5000 and --home 100",
+        ),
+        ("--local 120", "--local 120 is not a percentage: give a number from 0 to 100"),
+        ("--market-time 0", "--market-time 0 is neither \"orders\" nor a number above 0, such as 100"),
+        ("--market-time soon", "--market-time soon is neither \"orders\" nor a number above 0, such as 100"),
+        ("--daily-market 10", "--daily-market 10 is too small: give 30 or more"),
+        ("--distributed 5", "tpce has no --distributed: give --local PERCENT, the share of local customers"),
+        ("--warehouses 3", "--warehouses is a flag of tpcc, not of tpce: leave it out"),
+    ] {
+        refuses(&format!("bench tpce {flags}"), sentence);
+    }
+    refuses("bench tpcc --home 100", "--home is a flag of tpce, not of tpcc: leave it out");
+    let plan = plan("bench tpce --paper --customers 2000 --split-columns off").expect("fine");
+    let config = plan.config(plan.pairs[0]);
+    assert_eq!(config.get("trade_days"), Some(&1.into()));
+    assert_eq!(
+        (config.get("customers"), config.get("split_columns")),
+        (Some(&2000.into()), Some(&false.into()))
+    );
 }

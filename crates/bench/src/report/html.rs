@@ -203,13 +203,17 @@ fn summary(document: &Document, first: &PairRuns<'_>) -> String {
         let tpmc = median(|run| run.new_orders_per_minute.unwrap_or(0.0));
         tiles.push(("tpmC", units::short(tpmc), "no think time: not audited".to_owned()));
     }
+    if run.trade_results_per_second.is_some() {
+        let tpse = median(|run| run.trade_results_per_second.unwrap_or(0.0));
+        tiles.push(("tpsE", units::short(tpse), "no think time: not audited".to_owned()));
+    }
     if let Some((name, _)) = run.principal() {
         let p50 = median(|run| run.principal().map_or(0.0, |(_, of)| of.latency_us.p50));
         let p99 = median(|run| run.principal().map_or(0.0, |(_, of)| of.latency_us.p99));
         let p99 = format!("{name}; p99 {}", units::duration_us(p99));
         tiles.push(("p50 latency", units::duration_us(p50), p99));
     }
-    let rolled_back = per(run.aborts.user as f64, (run.committed + run.aborts.total()) as f64);
+    let rolled_back = per(run.aborts.user as f64, run.attempts() as f64);
     tiles.push((
         "aborted attempts",
         units::percent(median(Run::abort_share)),
@@ -243,6 +247,11 @@ fn notes(document: &Document) -> Vec<&'static str> {
     }
     if document.runs.iter().any(|run| run.new_orders_per_minute.is_some()) {
         notes.push("tpmC counts New-Orders per minute without keying and think times: it is not an audited TPC-C result.");
+    }
+    if document.runs.iter().any(|run| run.trade_results_per_second.is_some()) {
+        notes.push(
+            "tpsE counts Trade-Results per second without think times: it is not an audited TPC-E result.",
+        );
     }
     notes
 }

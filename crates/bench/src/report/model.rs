@@ -85,6 +85,12 @@ pub struct Run {
     /// workloads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new_orders_per_minute: Option<f64>,
+    /// TPC-E's tpsE, committed Trade-Results per second; absent for other workloads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trade_results_per_second: Option<f64>,
+    /// What the workload itself counts, of all processes since the load.
+    #[serde(skip_serializing_if = "Named::is_empty")]
+    pub workload_figures: Named<u64>,
     /// Aborted attempts by reason.
     pub aborts: Aborts,
     /// Aborted attempts of transactions declared read-only; 0 under DST.
@@ -179,6 +185,12 @@ pub struct TransactionType {
     pub aborts: Aborts,
     /// Whether the type is declared read-only.
     pub read_only: bool,
+    /// How many transactions make one of this type; 0: they do not count as part of the mix. What
+    /// aborted, and what was written, is of all of them.
+    pub per: u32,
+    /// Its share of the mix by the workload's specification; absent if that prescribes none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nominal_share: Option<f64>,
     /// Share of the committed ones that touched more than one shard.
     pub distributed_share: f64,
     /// Records that a committed one read, on average; absent if not counted.
@@ -341,6 +353,16 @@ impl<T> Named<T> {
         self.iter().find(|(member, _)| *member == name).map(|(_, value)| value)
     }
 
+    /// The member of this name, to be changed.
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut T> {
+        self.0.iter_mut().find(|(member, _)| member == name).map(|(_, value)| value)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The members in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
@@ -416,9 +438,9 @@ impl Latency {
 }
 
 impl TransactionType {
-    /// Attempts of this type: every commit and every abort.
+    /// Attempts of this type: every commit and every abort, of each transaction that makes one.
     pub fn attempts(&self) -> u64 {
-        self.committed + self.aborted
+        self.committed * u64::from(self.per.max(1)) + self.aborted
     }
 }
 
@@ -434,6 +456,8 @@ impl Run {
             }
             _ => None,
         };
+        let results = self.transactions.get("trade_result").filter(|_| self.workload == "tpce");
+        self.trade_results_per_second = results.map(|results| per(results.committed as f64, self.seconds));
     }
 
     /// What casts doubt on its figures. The processor time of a cluster's nodes that run on other
@@ -456,7 +480,12 @@ impl Run {
 
     /// Share of attempts that concurrency control aborted.
     pub fn abort_share(&self) -> f64 {
-        per(self.aborts.by_system() as f64, (self.committed + self.aborts.total()) as f64)
+        per(self.aborts.by_system() as f64, self.attempts() as f64)
+    }
+
+    /// Attempts of all types.
+    pub fn attempts(&self) -> u64 {
+        self.transactions.iter().map(|(_, of)| of.attempts()).sum()
     }
 
     /// The workload's principal transaction type: the first.
@@ -723,7 +752,12 @@ mod tests {
     fn roll_backs_of_the_workload_are_not_held_against_the_protocol() {
         let aborts = Aborts::from_counts([3, 2, 0, 0, 0, 0, 10, 0, 0]);
         assert_eq!((aborts.total(), aborts.by_system()), (15, 5));
-        let run = Run { committed: 85, aborts, ..Run::default() };
+        let mut run = Run { committed: 85, aborts, ..Run::default() };
+        let one = TransactionType { committed: 25, aborted: 15, per: 1, ..TransactionType::default() };
+        // Of the other, three transactions make one.
+        let other = TransactionType { committed: 20, aborted: 0, per: 3, ..TransactionType::default() };
+        run.transactions.push("one", one);
+        run.transactions.push("other", other);
         assert!((run.abort_share() - 0.05).abs() < 1e-9);
     }
 

@@ -99,6 +99,8 @@ fn run((protocol, scheme, tps, cpu_seconds): (&str, &str, f64, f64), repetition:
                 aborted: own.total(),
                 aborts: own,
                 read_only,
+                per: 1,
+                nominal_share: None,
                 distributed_share: distributed,
                 mean_keys_read: Some(23.0),
                 mean_keys_written: Some(12.0),

@@ -23,6 +23,7 @@ const NAMES_MAX: usize = 24;
 
 /// What the figure marked with a star is not.
 const TPMC_NOTE: &str = "* New-Orders per minute without keying and think times: not an audited tpmC.";
+const TPSE_NOTE: &str = "* Trade-Results per second without think times: not an audited tpsE.";
 
 /// Failed checks that are shown in full.
 const FAILURES_MAX: usize = 20;
@@ -50,9 +51,10 @@ pub fn doubts(doubts: &[String], terminal: Terminal) -> String {
 
 /// One run.
 pub fn run(run: &Run, terminal: Terminal) -> String {
-    let note = match run.new_orders_per_minute {
-        Some(_) => format!("\n{}", wrap(TPMC_NOTE, terminal.width, 0)),
-        None => String::new(),
+    let note = match (run.new_orders_per_minute, run.trade_results_per_second) {
+        (Some(_), _) => format!("\n{}", wrap(TPMC_NOTE, terminal.width, 0)),
+        (_, Some(_)) => format!("\n{}", wrap(TPSE_NOTE, terminal.width, 0)),
+        (None, None) => String::new(),
     };
     figures(run, terminal) + &checks(&[run], terminal) + &note
 }
@@ -159,27 +161,33 @@ pub fn workload_title(name: &str) -> String {
 }
 
 fn transactions(run: &Run) -> Columns {
-    let mut columns = Columns::new(
-        &[
-            ("transaction", 0),
-            ("committed/s", 0),
-            ("mix", 8),
-            ("aborted", 2),
-            ("p50", 1),
-            ("p90", 7),
-            ("p99", 0),
-            ("p99.9", 4),
-            ("max", 6),
-            ("distributed", 5),
-        ],
-        true,
-    );
+    let types = || run.transactions.iter().map(|(_, of)| of);
+    // Columns that some workloads have.
+    let nominal = types().any(|of| of.nominal_share.is_some());
+    let rows = nominal && types().any(|of| of.mean_keys_read.is_some());
+    let mut headers = vec![("transaction", 0), ("committed/s", 0), ("mix", 8)];
+    headers.extend(nominal.then_some(("nominal", 9)));
+    headers.extend(rows.then_some(("rows", 10)));
+    headers.extend([
+        ("aborted", 2),
+        ("p50", 1),
+        ("p90", 7),
+        ("p99", 0),
+        ("p99.9", 4),
+        ("max", 6),
+        ("distributed", 5),
+    ]);
+    let mut columns = Columns::new(&headers, true);
     for (name, of) in run.transactions.iter() {
         let latency = of.latency_us;
-        columns.push(vec![
-            name.to_owned(),
-            units::rate(per(of.committed as f64, run.seconds)),
-            units::percent(per(of.committed as f64, run.committed as f64)),
+        let mut row = vec![name.to_owned(), units::rate(per(of.committed as f64, run.seconds))];
+        row.push(match of.per {
+            0 => String::new(),
+            _ => units::percent(per(of.committed as f64, run.committed as f64)),
+        });
+        row.extend(nominal.then(|| of.nominal_share.map_or_else(String::new, units::percent)));
+        row.extend(rows.then(|| of.mean_keys_read.map_or_else(String::new, units::brief)));
+        row.extend([
             units::percent(per(of.aborts.by_system() as f64, of.attempts() as f64)),
             units::duration_us(latency.p50),
             units::duration_us(latency.p90),
@@ -188,14 +196,12 @@ fn transactions(run: &Run) -> Columns {
             units::duration_us(latency.max),
             units::percent(of.distributed_share),
         ]);
+        columns.push(row);
     }
-    let mut all = vec![
-        "all".to_owned(),
-        units::rate(run.throughput_tps),
-        "100%".to_owned(),
-        units::percent(run.abort_share()),
-    ];
-    all.resize(9, String::new());
+    let mut all = vec!["all".to_owned(), units::rate(run.throughput_tps), "100%".to_owned()];
+    all.resize(3 + usize::from(nominal) + usize::from(rows), String::new());
+    all.push(units::percent(run.abort_share()));
+    all.resize(headers.len() - 1, String::new());
     all.push(units::percent(run.distributed_share));
     columns.push(all);
     columns
@@ -219,7 +225,7 @@ fn abort_reasons(run: &Run) -> Columns {
     for (name, of) in run.transactions.iter() {
         row(name, &of.aborts, of.attempts());
     }
-    row("all", &run.aborts, run.committed + run.aborts.total());
+    row("all", &run.aborts, run.attempts());
     columns
 }
 
@@ -240,6 +246,9 @@ fn totals(run: &Run) -> Vec<(&'static str, String)> {
     if let Some(tpmc) = run.new_orders_per_minute {
         throughput.push_str(&format!("; {} tpmC*", units::rate(tpmc)));
     }
+    if let Some(tpse) = run.trade_results_per_second {
+        throughput.push_str(&format!("; {} tpsE*", units::rate(tpse)));
+    }
     let mut messages = format!("{:.2} between shards per transaction", run.messages_per_transaction);
     if run.oracle_messages > 0 {
         let per_transaction = per(run.oracle_messages as f64, run.committed as f64);
@@ -258,6 +267,11 @@ fn totals(run: &Run) -> Vec<(&'static str, String)> {
         memory.push_str(if i == 0 { ": " } else { ", " });
         memory.push_str(&format!("{name} {}", units::bytes(size.bytes)));
     }
+    let counted: Vec<String> = run
+        .workload_figures
+        .iter()
+        .map(|(name, &figure)| format!("{} {name}", units::thousands(figure)))
+        .collect();
     let mut totals = vec![
         ("throughput", throughput),
         (
@@ -280,6 +294,9 @@ fn totals(run: &Run) -> Vec<(&'static str, String)> {
         ("messages", messages),
         ("memory", memory),
     ];
+    if !counted.is_empty() {
+        totals.insert(1, ("market", counted.join(", ")));
+    }
     if let Some(graph) = &run.graph {
         let graph = format!(
             "{:.1} bytes per transaction between shards; {} transactions in {} at the end, {} in {} at most",

@@ -10,8 +10,8 @@ use plimsoll_txn::attempt::Attempt;
 use plimsoll_txn::executable::AnyProcedure;
 use plimsoll_txn::pairs::Pair;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};
-use plimsoll_types::history::{History, Install};
-use plimsoll_types::{Abort, ColumnGroup, Key, Slot, TableId};
+use plimsoll_types::history::{History, Install, of_one_copy};
+use plimsoll_types::{Abort, ColumnGroup, Key, Partitioning, Slot, TableId};
 use plimsoll_workloads::{AnyAudit, AnyWorkload, Tally};
 
 use super::client::Recorded;
@@ -171,19 +171,24 @@ pub fn start_online(
 }
 
 /// Hands the recorded history to the checker. A read-only transaction counts as having begun
-/// `staleness_ns` nanoseconds before it was started, because its snapshot may be that old.
+/// `staleness_ns` nanoseconds before it was started, because its snapshot may be that old. What the
+/// first `shards` shards, which hold data, have installed in tables with copies counts once.
 /// Returns the verdict, and the numbers of transactions and dependencies.
 pub fn history(
     workload: &dyn AnyWorkload,
     pair: Pair,
+    shards: usize,
     staleness_ns: u64,
     recorded: Vec<Recorded>,
-    installs: Vec<Vec<Install>>,
+    mut installs: Vec<Vec<Install>>,
 ) -> (Check, u64, u64) {
     let kinds = workload.kinds();
     let transactions = recorded.into_iter().map(|txn| txn.transaction(kinds, staleness_ns)).collect();
-    let history = History { transactions, installs };
     let tables = workload.tables();
+    let copied = |column: ColumnGroup| tables[column.table.index()].partitioning == Partitioning::Everywhere;
+    let holders = shards.min(installs.len());
+    let differ = of_one_copy(&mut installs[..holders], copied);
+    let history = History { transactions, installs };
     let names = |column: ColumnGroup| {
         let spec = &tables[column.table.index()];
         match spec.groups.len() {
@@ -209,10 +214,13 @@ pub fn history(
     for violation in report.violations.iter().take(told) {
         detail += &format!("; {violation}");
     }
+    if let Some(shard) = differ.first() {
+        detail = format!("shards 0 and {shard} have different copies of a table; {detail}");
+    }
     if !report.passed() && !serializable {
         detail = format!("{} violations, as {} allows: {detail}", report.total(), pair.scheme);
     }
     let name = "history is serializable".to_owned();
-    let check = Check { name, ok: report.passed(), allowed: !serializable, detail };
+    let check = Check { name, ok: report.passed() && differ.is_empty(), allowed: !serializable, detail };
     (check, report.transactions, report.edges)
 }

@@ -37,6 +37,8 @@ pub struct Counts {
     pub written: u64,
     /// Aborted attempts by reason.
     pub aborts: [u64; Abort::ALL.len()],
+    /// Rows that they have read, if they count them.
+    pub read: Option<u64>,
     /// Nanoseconds from the first attempt to the answer.
     pub latency: Histogram<u64>,
 }
@@ -44,7 +46,7 @@ pub struct Counts {
 impl Default for Counts {
     fn default() -> Counts {
         let latency = Histogram::new_with_max(LATENCY_MAX_NS, 3).expect("three digits are possible");
-        Counts { committed: 0, distributed: 0, written: 0, aborts: Default::default(), latency }
+        Counts { committed: 0, distributed: 0, written: 0, read: None, aborts: Default::default(), latency }
     }
 }
 
@@ -54,6 +56,10 @@ impl Counts {
         self.committed += other.committed;
         self.distributed += other.distributed;
         self.written += other.written;
+        self.read = match (self.read, other.read) {
+            (None, None) => None,
+            (mine, other) => Some(mine.unwrap_or(0) + other.unwrap_or(0)),
+        };
         self.aborts.iter_mut().zip(other.aborts).for_each(|(mine, other)| *mine += other);
         self.latency.add(&other.latency).expect("histograms of the same size can be added");
     }
@@ -63,6 +69,7 @@ impl Counts {
 impl Wire for Counts {
     fn encode(&self, out: &mut impl Sink) {
         (self.committed, self.distributed, self.written).encode(out);
+        self.read.encode(out);
         let latencies: Vec<(u64, u64)> =
             self.latency.iter_recorded().map(|at| (at.value_iterated_to(), at.count_at_value())).collect();
         (self.aborts.to_vec(), latencies).encode(out);
@@ -70,9 +77,10 @@ impl Wire for Counts {
 
     fn decode(input: &mut Input<'_>) -> Result<Counts, Malformed> {
         let (committed, distributed, written) = Wire::decode(input)?;
+        let read = Wire::decode(input)?;
         let (aborts, latencies): (Vec<u64>, Vec<(u64, u64)>) = Wire::decode(input)?;
         let aborts = aborts.try_into().map_err(|_| Malformed("a wrong number of reasons to abort"))?;
-        let mut counts = Counts { committed, distributed, written, aborts, ..Counts::default() };
+        let mut counts = Counts { committed, distributed, written, read, aborts, ..Counts::default() };
         for (latency, count) in latencies {
             counts.latency.saturating_record_n(latency, count);
         }
@@ -156,6 +164,8 @@ impl Recorded {
 }
 
 struct Shared {
+    /// By transaction type: how many count as one.
+    per: Vec<u32>,
     finished: RefCell<Finished>,
     clients: Cell<usize>,
     done: Cell<Option<Sender<Finished>>>,
@@ -181,6 +191,7 @@ pub fn start(
     let scalar = engine.pair().has_scalars();
     engine.spawn_on(shard, move |env| async move {
         let shared = Rc::new(Shared {
+            per: workload.kinds().iter().map(|kind| kind.per).collect(),
             finished: RefCell::new(Finished {
                 counts: vec![Counts::default(); workload.kinds().len()],
                 tally: workload.no_tally(),
@@ -221,6 +232,19 @@ struct Pace {
     due: u64,
 }
 
+/// A transaction of the mix that consists of several, as far as they have committed.
+#[derive(Clone, Copy, Default)]
+struct Begun {
+    parts: u32,
+    /// When the first began, on the run's clock, and how much too late that was.
+    begin: u64,
+    late_ns: u64,
+    /// Whether one of them took more than one shard.
+    distributed: bool,
+    /// Records that they wrote.
+    written: u64,
+}
+
 /// The longest sleep between two looks whether the run goes on, in nanoseconds.
 const DOZE_MAX_NS: u64 = 50_000_000;
 
@@ -236,6 +260,7 @@ async fn run(
     let mut coordinator = env.coordinator();
     let live = control.live(env.shard());
     let freshness = Freshness { staleness_ns, at_least: Timestamp::ZERO };
+    let mut begun = vec![Begun::default(); shared.per.len()];
     loop {
         let phase = control.phase();
         if phase == Phase::Stop {
@@ -251,7 +276,7 @@ async fn run(
             late_ns = now - pace.due;
             pace.due += pace.interval_ns;
         }
-        let kind = client.draw();
+        let kind = client.draw(env.clock().0);
         let begin = control.clock.raw();
         // The request of a client on another machine would have been in the inbox when this pass
         // began.
@@ -284,17 +309,31 @@ async fn run(
         };
         if committed {
             let committed = coordinator.committed();
-            let latency = late_ns + control.clock.delta_as_nanos(begin, control.clock.raw());
-            live.0.store(live.0.load(Relaxed) + 1, Relaxed);
+            let (per, group) = (shared.per[kind], &mut begun[kind]);
+            if group.parts == 0 {
+                *group = Begun { late_ns, begin, ..Begun::default() };
+            }
+            group.parts += 1;
+            group.distributed |= committed.shards > 1;
+            group.written += committed.writes as u64;
+            let whole = group.parts >= per;
+            live.0.store(live.0.load(Relaxed) + u64::from(whole && per > 0), Relaxed);
             let mut finished = shared.finished.borrow_mut();
             finished.tally.committed[kind] += 1;
             client.tally(&mut finished.tally.sums);
-            if phase == Phase::Measure && control.phase() == Phase::Measure {
-                let counts = &mut finished.counts[kind];
-                counts.committed += 1;
-                counts.distributed += u64::from(committed.shards > 1);
-                counts.written += committed.writes as u64;
-                counts.latency.saturating_record(latency);
+            if whole {
+                let group = std::mem::take(group);
+                if phase == Phase::Measure && control.phase() == Phase::Measure {
+                    let counts = &mut finished.counts[kind];
+                    counts.committed += 1;
+                    counts.distributed += u64::from(group.distributed);
+                    counts.written += group.written;
+                    if let Some(rows) = client.rows_read() {
+                        counts.read = Some(counts.read.unwrap_or(0) + u64::from(rows));
+                    }
+                    let latency = control.clock.delta_as_nanos(group.begin, control.clock.raw());
+                    counts.latency.saturating_record(group.late_ns + latency);
+                }
             }
             if committed.recorded.is_some() {
                 let (begin, end) = (attempt.age, control.shards_clock.now().0);
@@ -303,6 +342,7 @@ async fn run(
                 finished.recorded.push(Recorded::new(committed, kind, session, begin, end));
             }
         }
+        client.done(committed);
         // Everybody gets a turn before the next transaction, unless this one has already waited.
         if env.clock().0 == attempt.age {
             env.pause().await;

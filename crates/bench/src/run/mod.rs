@@ -262,6 +262,12 @@ pub fn run(
         graph_max += site.graph_max;
         run.links.extend(site.links);
         online.extend(site.checks);
+        for (name, figure) in site.workload {
+            match run.workload_figures.get_mut(&name) {
+                Some(sum) => *sum += figure,
+                None => run.workload_figures.push(name, figure),
+            }
+        }
     }
     fill(&mut run, workload.kinds(), &finished.counts, messages);
     if pair.has_graph() {
@@ -301,7 +307,7 @@ pub fn run(
             installs.extend(of_shards);
         }
         let (check, transactions, dependencies) =
-            checks::history(&**workload, pair, staleness_ns, recorded, installs);
+            checks::history(&**workload, pair, plan.shards, staleness_ns, recorded, installs);
         let seconds = clock.delta(begun, clock.raw()).as_secs_f64();
         run.checker = Some(CheckerFigures { transactions, dependencies, seconds });
         run.checks.push(check);
@@ -335,8 +341,10 @@ fn load_all(sites: &mut Sites, clock: &Clock, progress: Progress, title: String)
 fn fill(run: &mut Run, kinds: &[plimsoll_workloads::Kind], counts: &[Counts], messages: u64) {
     let (mut distributed, mut all) = (0, [0; Abort::ALL.len()]);
     for (declared, sum) in kinds.iter().zip(counts) {
-        run.committed += sum.committed;
-        distributed += sum.distributed;
+        if declared.per > 0 {
+            run.committed += sum.committed;
+            distributed += sum.distributed;
+        }
         all.iter_mut().zip(sum.aborts).for_each(|(all, aborts)| *all += aborts);
         let aborted: u64 = sum.aborts.iter().sum();
         if declared.read_only {
@@ -349,8 +357,10 @@ fn fill(run: &mut Run, kinds: &[plimsoll_workloads::Kind], counts: &[Counts], me
                 aborted,
                 aborts: Aborts::from_counts(sum.aborts),
                 read_only: declared.read_only,
+                per: declared.per,
                 distributed_share: sum.distributed as f64 / sum.committed.max(1) as f64,
-                mean_keys_read: None,
+                mean_keys_read: sum.read.map(|read| per(read as f64, sum.committed as f64)),
+                nominal_share: (declared.nominal > 0).then(|| f64::from(declared.nominal) / 1e4),
                 mean_keys_written: Some(sum.written as f64 / sum.committed.max(1) as f64),
                 latency_us: Latency::from_nanoseconds(&sum.latency),
             },

@@ -185,6 +185,8 @@ pub struct Figures {
     pub links: Vec<Link>,
     /// Of the online audits.
     pub checks: Vec<Check>,
+    /// What the workload itself has counted.
+    pub workload: Vec<(String, u64)>,
 }
 
 plimsoll_types::wire!(
@@ -217,7 +219,7 @@ plimsoll_types::wire!(struct Sample { units, loaded, rows, committed, aborted, r
 plimsoll_types::wire!(struct Unsettled { votes, reported, published });
 plimsoll_types::wire!(struct Figures {
     finished, read_only_waits, read_only_restarts, oracle_messages, graph_sent_bytes, graph, graph_max, messages,
-    cpu_seconds, links, checks
+    cpu_seconds, links, checks, workload
 });
 plimsoll_types::wire!(struct Check { name, ok, allowed, detail });
 plimsoll_types::wire!(struct TableSize { rows, bytes });
@@ -656,6 +658,7 @@ impl Site {
             cpu_seconds: self.cpu_seconds,
             links: links.collect(),
             checks: std::mem::take(&mut self.checks),
+            workload: self.workload.figures().into_iter().map(|(name, sum)| (name.to_owned(), sum)).collect(),
         })
     }
 }

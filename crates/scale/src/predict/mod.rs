@@ -433,10 +433,13 @@ async fn run_client(
     let (shard, kinds) = (priced.any(), workload.kinds());
     let mut coordinator = shard.coordinator();
     let meter = &shared.meters[shard.shard().index()];
+    // By type: how many have committed of those that count as one, since when, and whether one of
+    // them took several shards.
+    let mut parts = vec![(0, 0.0, false); kinds.len()];
     let now_ns = || (watch.true_time().0 - EPOCH_NS) as f64 + shared.so_far_ns(shard.shard(), &*priced);
     loop {
-        let kind = client.draw();
-        let read_only = kinds[kind].read_only;
+        let kind = client.draw(shard.clock().0);
+        let (read_only, per) = (kinds[kind].read_only, kinds[kind].per);
         let begin_ns = now_ns();
         let attempt = Attempt { age: shard.clock().0, ..Attempt::default() };
         let mut aborts = 0u32;
@@ -462,16 +465,26 @@ async fn run_client(
             let oracle = ShardId(shared.meters.len() as u16 - 1);
             priced.round_trip(oracle, coordinator.committed().id).await;
         }
-        {
-            let mut counts = shared.counts.borrow_mut();
-            counts.committed += u64::from(committed);
-            if counts.measuring && committed {
-                let prediction = &mut counts.prediction;
-                prediction.committed += 1;
-                prediction.distributed += u64::from(coordinator.committed().shards > 1);
-                prediction.latencies[kind].1.push((now_ns() - begin_ns) as u32);
+        if committed && per > 0 {
+            let (number, since_ns, distributed) = &mut parts[kind];
+            if *number == 0 {
+                (*since_ns, *distributed) = (begin_ns, false);
+            }
+            *number += 1;
+            *distributed |= coordinator.committed().shards > 1;
+            if *number == per {
+                *number = 0;
+                let mut counts = shared.counts.borrow_mut();
+                counts.committed += 1;
+                if counts.measuring {
+                    let prediction = &mut counts.prediction;
+                    prediction.committed += 1;
+                    prediction.distributed += u64::from(*distributed);
+                    prediction.latencies[kind].1.push((now_ns() - *since_ns) as u32);
+                }
             }
         }
+        client.done(committed);
         if shard.clock().0 == attempt.age {
             shard.pause().await;
         }

@@ -15,13 +15,13 @@
 use std::collections::BTreeMap;
 
 use plimsoll_runtime::sim::Hardware;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The version of this form of a cost model.
 pub const VERSION: u32 = 6;
 
 /// No workload has more types of transactions.
-pub const KINDS_MAX: usize = 8;
+pub const KINDS_MAX: usize = 12;
 
 /// What a shard has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -115,6 +115,7 @@ impl Done {
 #[serde(deny_unknown_fields)]
 pub struct AccessCosts {
     /// An attempt, by type: the code of the transaction itself. Types that are not named are free.
+    #[serde(deserialize_with = "by_kind")]
     pub attempt_ns: [f64; KINDS_MAX],
     /// A key looked up.
     pub lookup_ns: f64,
@@ -139,6 +140,17 @@ pub struct AccessCosts {
     pub vain_ns: f64,
     /// How many times as long everything takes where other cores of the node are at work, too.
     pub crowded: f64,
+}
+
+/// Reads numbers by type of transaction; those at the end may be missing.
+fn by_kind<'de, D: Deserializer<'de>>(input: D) -> Result<[f64; KINDS_MAX], D::Error> {
+    let named = Vec::<f64>::deserialize(input)?;
+    if named.len() > KINDS_MAX {
+        return Err(serde::de::Error::invalid_length(named.len(), &"the prices of at most 12 types"));
+    }
+    let mut all = [0.0; KINDS_MAX];
+    all[..named.len()].copy_from_slice(&named);
+    Ok(all)
 }
 
 impl Default for AccessCosts {

@@ -12,7 +12,7 @@ impl<O: Observer> Client<O> {
     /// client.
     pub async fn benchmark(&mut self, workload: &dyn AnyWorkload, client: &mut dyn AnyClient) {
         let (begin, attempt, seen) = (self.begin(), self.attempt(0), Seen::new());
-        let kind = client.draw();
+        let kind = client.draw(self.shard.clock().0);
         if self.one_in(AUDIT_ONE_IN) {
             let mut audit = workload.online_audit(self.rng.below(1 << 20) as usize);
             if let Ok(Some(committed)) = self.procedure("audit", attempt, audit.procedure()).await {
@@ -21,10 +21,12 @@ impl<O: Observer> Client<O> {
                 }
                 self.record(Ended { label: "audit", read_only: true, begin, number: 0, seen, committed });
             }
-            return;
+            return client.done(false);
         }
-        let Kind { name: label, read_only } = workload.kinds()[kind];
-        if let Ok(Some(committed)) = self.procedure(label, attempt, client.procedure()).await {
+        let Kind { name: label, read_only, .. } = workload.kinds()[kind];
+        let committed = self.procedure(label, attempt, client.procedure()).await.ok().flatten();
+        let has_committed = committed.is_some();
+        if let Some(committed) = committed {
             let tally = &mut self.left.tally;
             if tally.committed.is_empty() {
                 *tally = workload.no_tally();
@@ -33,5 +35,6 @@ impl<O: Observer> Client<O> {
             client.tally(&mut tally.sums);
             self.record(Ended { label, read_only, begin, number: 0, seen, committed });
         }
+        client.done(has_committed);
     }
 }

@@ -27,7 +27,7 @@ fn run(micro: &Micro, database: &mut Database, transactions: usize) -> Tally {
         (0..micro.parameters.shards as u16).map(|shard| client(micro, shard.into(), shard)).collect();
     for i in 0..transactions {
         let clients_len = clients.len();
-        let mut transaction = micro.next(&mut clients[i % clients_len]);
+        let mut transaction = micro.next(&mut clients[i % clients_len], 0);
         assert_eq!(database.run(&mut transaction), Ok(()));
         assert_eq!(database.counts.updated.len() as u64, transaction.updates);
         tally.committed[Micro::kind(&transaction)] += 1;
@@ -77,7 +77,7 @@ fn the_audit_of_a_class_finds_a_transaction_of_which_a_part_is_missing() {
     let micro = micro(2, |p| (p.read_only_pct, p.read_share_pct) = (0.0, 60.0));
     assert!(micro.classes > 5 && micro.updates == 4);
     let whole = Database::load(&micro);
-    let mut transaction = micro.next(&mut client(&micro, 0, 0));
+    let mut transaction = micro.next(&mut client(&micro, 0, 0), 0);
     let mut database = whole.clone();
     assert_eq!(database.run(&mut transaction), Ok(()));
     assert!(online(&micro, &mut database).iter().all(|check| check.ok));
@@ -114,7 +114,7 @@ fn the_share_that_is_only_read_is_exact() {
         let mut client = client(&micro, 0, 1);
         let mut kinds = [0; 2];
         for _ in 0..200 {
-            let transaction = micro.next(&mut client);
+            let transaction = micro.next(&mut client, 0);
             let expected = if transaction.read_only() { 0 } else { updates };
             assert_eq!(transaction.tuples().filter(|tuple| tuple.1).count() as u64, expected);
             let keys: BTreeSet<u64> = transaction.tuples().map(|tuple| tuple.0).collect();
@@ -135,7 +135,7 @@ fn tuples_are_as_local_as_asked_and_all_equally_likely() {
         let mut client = client(&micro, 7, 2);
         let mut hits: BTreeMap<u64, u32> = BTreeMap::new();
         for _ in 0..40_000 {
-            micro.next(&mut client).tuples().for_each(|tuple| *hits.entry(tuple.0).or_default() += 1);
+            micro.next(&mut client, 0).tuples().for_each(|tuple| *hits.entry(tuple.0).or_default() += 1);
         }
         let of_block = |block: u64| hits.range(block * 405..(block + 1) * 405).map(|(_, n)| n).sum::<u32>();
         let away = distributed / 100.0 * 400_000.0 / 3.0;
@@ -156,7 +156,7 @@ fn tuples_are_as_local_as_asked_and_all_equally_likely() {
     assert_eq!(micro.classes, 3);
     let mut client = client(&micro, 0, 0);
     let mut classes = [0u32; 3];
-    (0..150_700).for_each(|_| classes[(micro.next(&mut client).tuples[0].key % 3) as usize] += 1);
+    (0..150_700).for_each(|_| classes[(micro.next(&mut client, 0).tuples[0].key % 3) as usize] += 1);
     assert!(classes[0].abs_diff(50_300) < 800 && classes[2].abs_diff(50_200) < 800, "{classes:?}");
 }
 
@@ -167,7 +167,7 @@ fn a_block_is_a_piece_and_the_one_at_home_comes_last() {
     let mut pieces_seen = BTreeSet::new();
     let mut at_home = 0;
     for _ in 0..1000 {
-        let transaction = micro.next(&mut client);
+        let transaction = micro.next(&mut client, 0);
         let pieces = transaction.stage(0);
         assert_eq!(transaction.stage(1), 0);
         let homes: Vec<_> =
@@ -191,7 +191,7 @@ fn a_transaction_without_tuples_only_spins() {
         (p.tuples_per_transaction, p.read_only_pct, p.spin_rounds) = (0, 0.0, 10);
     });
     let mut database = Database::load(&micro);
-    let transaction = micro.next(&mut client(&micro, 0, 1));
+    let transaction = micro.next(&mut client(&micro, 0, 1), 0);
     assert_eq!((transaction.stage(0), transaction.spin_rounds), (1, 10));
     assert_eq!(transaction.home(Piece { stage: 0, number: 0 }), Slot(1));
     let tally = run(&micro, &mut database, 10);
@@ -212,7 +212,7 @@ fn blocks_are_loaded_independently_and_clients_draw_the_same_every_time() {
     assert_eq!(Database::load(&micro).count(TUPLES.row()) as u64, micro.tuples());
     let draw = |number| {
         let mut client = client(&micro, number, 0);
-        (0..20).map(|_| format!("{:?}", micro.next(&mut client))).collect::<Vec<_>>()
+        (0..20).map(|_| format!("{:?}", micro.next(&mut client, 0))).collect::<Vec<_>>()
     };
     assert_eq!(draw(4), draw(4));
     assert_ne!(draw(4), draw(5));
@@ -241,7 +241,7 @@ fn a_transaction_takes_part_on_exactly_so_many_shards() {
         let mut client = client(&micro, 0, 2);
         for _ in 0..200 {
             let mut tuples = BTreeMap::new();
-            for (tuple, _) in micro.next(&mut client).tuples() {
+            for (tuple, _) in micro.next(&mut client, 0).tuples() {
                 *tuples.entry(tuple / 1500).or_insert(0) += 1;
             }
             assert_eq!(tuples.len() as u64, participants, "{tuples:?}");
@@ -264,7 +264,7 @@ fn zipfian_tuples_are_hot_on_every_shard_and_still_count_their_updates() {
     let mut counts = BTreeMap::new();
     let mut first = client(&micro, 0, 0);
     for _ in 0..2000 {
-        micro.next(&mut first).tuples().for_each(|(tuple, _)| *counts.entry(tuple).or_insert(0) += 1);
+        micro.next(&mut first, 0).tuples().for_each(|(tuple, _)| *counts.entry(tuple).or_insert(0) += 1);
     }
     // In a block of 1,500 the hottest tuple is drawn more often than one of all in the middle.
     assert!(counts[&0] > 800 && counts[&0] > 50 * counts.get(&700).copied().unwrap_or(0), "{}", counts[&0]);

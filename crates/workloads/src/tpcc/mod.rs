@@ -333,11 +333,11 @@ impl Workload for Tpcc {
 
     const NAME: &'static str = "tpcc";
     const KINDS: &'static [Kind] = &[
-        Kind { name: "new_order", read_only: false },
-        Kind { name: "payment", read_only: false },
-        Kind { name: "order_status", read_only: true },
-        Kind { name: "delivery", read_only: false },
-        Kind { name: "stock_level", read_only: true },
+        Kind::writing("new_order"),
+        Kind::writing("payment"),
+        Kind::reading("order_status"),
+        Kind::writing("delivery"),
+        Kind::reading("stock_level"),
     ];
     const SUMS: &'static [&'static str] = &[
         "order_lines",
@@ -380,7 +380,7 @@ impl Workload for Tpcc {
     }
 
     #[inline]
-    fn next(&self, client: &mut Client) -> Transaction {
+    fn next(&self, client: &mut Client, _: u64) -> Transaction {
         let mut draw = client.rng.below(self.mix_total) as u32;
         let mut kind = 0;
         while draw >= self.parameters.mix[kind] {

@@ -23,13 +23,15 @@
 //! its groups. [`Layout`] hides the difference; [`Columns`] says where a structure sits in either
 //! form.
 
-use plimsoll_txn::procedure::{Access, Reads};
-use plimsoll_types::{Abort, ColumnGroup, IndexKind, Key, Partitioning, Slot, TableId, TableSpec};
+use plimsoll_txn::procedure::Access;
+use plimsoll_types::{Abort, IndexKind, Key, Partitioning, Slot, TableId, TableSpec};
 use zerocopy::little_endian::{I32, I64, U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::DISTRICTS;
 use crate::NOT_LOADED;
+pub use crate::rows::{Columns, Rows, unpadded};
+use crate::rows::{ROW_MAX, columns};
 
 /// Warehouses.
 pub const WAREHOUSE: TableId = TableId(0);
@@ -211,16 +213,6 @@ pub mod keys {
     }
 }
 
-/// A structure in a row: a column group, or a part of the row if groups are not split.
-pub trait Columns: FromBytes + IntoBytes + Immutable + KnownLayout + Unaligned + Copy {
-    /// The table.
-    const TABLE: TableId;
-    /// The group it is, if groups are split.
-    const GROUP: u8 = 0;
-    /// Where it starts in the row, if they are not: after the groups before.
-    const OFFSET: usize = 0;
-}
-
 /// Whether rows are split into column groups, and warehouses spread over slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
@@ -231,10 +223,14 @@ pub struct Layout {
     pub spread: bool,
 }
 
-/// The longest row that holds several groups: a customer.
-const ROW_MAX: usize = size_of::<Customer>() + size_of::<CustomerBalance>() + CUSTOMER_DATA_MAX;
-
 plimsoll_types::wire!(struct Layout { split, spread });
+
+impl Rows for Layout {
+    #[inline]
+    fn is_split(self) -> bool {
+        self.split
+    }
+}
 
 impl Layout {
     /// Where a warehouse's row is.
@@ -270,85 +266,6 @@ impl Layout {
         }
     }
 
-    /// The record that holds a structure.
-    #[inline]
-    pub fn column<C: Columns>(self) -> ColumnGroup {
-        C::TABLE.group(if self.split { C::GROUP } else { 0 })
-    }
-
-    /// Declares that a piece reads one structure of a row and updates another; without groups these
-    /// are the same record.
-    #[inline]
-    pub fn declare<Read: Columns, Updated: Columns>(self, reads: &mut Reads, key: impl Fn() -> Key) {
-        if self.split {
-            reads.get(self.column::<Read>(), key());
-        }
-        reads.update(self.column::<Updated>(), key());
-    }
-
-    /// The structure in its record, and the text that follows if its row ends in one.
-    #[inline]
-    pub fn view<C: Columns>(self, record: &[u8]) -> (&C, &[u8]) {
-        let at = if self.split { 0 } else { C::OFFSET };
-        C::ref_from_prefix(&record[at..]).expect("a record holds the columns it was written with")
-    }
-
-    /// Reads a structure whose row may be absent.
-    #[inline]
-    pub fn find<C: Columns, A: Access>(self, access: &mut A, key: &Key) -> Result<Option<C>, Abort> {
-        Ok(access.get(self.column::<C>(), key)?.map(|record| *self.view::<C>(record).0))
-    }
-
-    /// Reads a structure of a row that was loaded and is never deleted, and gives it to `read` with
-    /// the text that follows.
-    #[inline]
-    pub fn read<C: Columns, A: Access, R>(
-        self,
-        access: &mut A,
-        key: &Key,
-        read: impl FnOnce(&C, &[u8]) -> R,
-    ) -> Result<R, Abort> {
-        let record = access.get(self.column::<C>(), key)?.ok_or(NOT_LOADED)?;
-        let (columns, text) = self.view(record);
-        Ok(read(columns, text))
-    }
-
-    /// Reads, changes and writes a structure of a row that was loaded and is never deleted.
-    #[inline]
-    pub fn update<C: Columns, A: Access, R>(
-        self,
-        access: &mut A,
-        key: &Key,
-        change: impl FnOnce(&mut C) -> R,
-    ) -> Result<R, Abort> {
-        if !self.split {
-            return self.update_whole(access, key, change);
-        }
-        let column = self.column::<C>();
-        let record = access.get(column, key)?.ok_or(NOT_LOADED)?;
-        let mut columns = C::read_from_bytes(record).expect("a written group has no tail");
-        let result = change(&mut columns);
-        access.put(column, key, columns.as_bytes())?;
-        Ok(result)
-    }
-
-    fn update_whole<C: Columns, A: Access, R>(
-        self,
-        access: &mut A,
-        key: &Key,
-        change: impl FnOnce(&mut C) -> R,
-    ) -> Result<R, Abort> {
-        let column = self.column::<C>();
-        let record = access.get(column, key)?.ok_or(NOT_LOADED)?;
-        let mut row = [0; ROW_MAX];
-        let row = &mut row[..record.len()];
-        row.copy_from_slice(record);
-        let (columns, _) = C::mut_from_prefix(&mut row[C::OFFSET..]).expect("a row holds all its columns");
-        let result = change(columns);
-        access.put(column, key, row)?;
-        Ok(result)
-    }
-
     /// Replaces the text at the end of a customer by what `change(old, new)` leaves in `new`, and
     /// the length that it returns.
     pub fn update_customer_data<A: Access>(
@@ -370,23 +287,6 @@ impl Layout {
         row[CustomerData::OFFSET..][..length].copy_from_slice(&text[..length]);
         access.put(column, key, &row[..CustomerData::OFFSET + length])
     }
-}
-
-/// Declares structures of rows.
-macro_rules! columns {
-    ($($(#[$about:meta])* $name:ident in $table:ident $(group $group:literal after $($before:ident),+)?
-        { $($(#[$column:meta])* $field:ident: $type:ty,)* })*) => {$(
-        $(#[$about])*
-        #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-        #[repr(C)]
-        pub struct $name { $($(#[$column])* pub $field: $type,)* }
-
-        impl Columns for $name {
-            const TABLE: TableId = $table;
-            $(const GROUP: u8 = $group;
-            const OFFSET: usize = 0 $(+ size_of::<$before>())+;)?
-        }
-    )*};
 }
 
 /// Where a warehouse, a district or a customer is.
@@ -555,13 +455,6 @@ columns! {
         /// S_DIST_01 to S_DIST_10.
         districts: [[u8; 24]; 10],
     }
-}
-
-/// A zero-padded text without its padding.
-#[inline]
-pub fn unpadded(text: &[u8]) -> &[u8] {
-    let end = text.iter().position(|&byte| byte == 0).unwrap_or(text.len());
-    &text[..end]
 }
 
 /// Whether I_DATA or S_DATA contains the word ORIGINAL (Horspool's search: the last byte of a

@@ -31,7 +31,7 @@ impl Run {
 
     /// Runs the next transaction of a client.
     fn step(&mut self, tpcc: &Tpcc, client: &mut Client, database: &mut Database) -> Transaction {
-        let mut transaction = tpcc.next(client);
+        let mut transaction = tpcc.next(client, 0);
         match database.run(&mut transaction) {
             Ok(()) => {
                 self.tally.committed[Tpcc::kind(&transaction)] += 1;
@@ -297,7 +297,7 @@ fn a_new_order_costs_what_the_specification_says() {
     let mut client = clients(&tpcc, 1).remove(0);
     let (mut reads, mut updates, mut inserts, mut committed) = (0, 0, 0, 0);
     for _ in 0..5000 {
-        let mut transaction = tpcc.next(&mut client);
+        let mut transaction = tpcc.next(&mut client, 0);
         if database.run(&mut transaction).is_ok() {
             let index = |table: TableId| matches!(table, CUSTOMER_ORDER | CUSTOMER_NAME);
             reads += database.counts.read.len();
@@ -328,7 +328,7 @@ fn a_new_order_writes_what_it_read() {
         let mut database = Database::load(&tpcc);
         let mut client = clients(&tpcc, 3).remove(1);
         for _ in 0..300 {
-            let mut transaction = tpcc.next(&mut client);
+            let mut transaction = tpcc.next(&mut client, 0);
             let before = database.clone();
             if database.run(&mut transaction) == Err(Abort::User) {
                 assert!(database.rows(ORDER_LINE.row()).eq(before.rows(ORDER_LINE.row())));
@@ -385,7 +385,7 @@ fn new_orders_roll_back_and_go_elsewhere_as_often_as_they_should() {
     let (mut rolled_back, mut remote, mut lines) = (0, 0, 0);
     const DRAWS: u32 = 200_000;
     for _ in 0..DRAWS {
-        let transaction = tpcc.next(&mut client);
+        let transaction = tpcc.next(&mut client, 0);
         let Transaction::NewOrder(order) = &transaction else { panic!("the mix has only New-Orders") };
         rolled_back += u32::from(order.rolls_back());
         remote += u32::from(order.stage(1) > 0);
@@ -421,7 +421,7 @@ fn what_a_spread_warehouse_gets_is_on_all_shards_alike() {
     let (mut stocks, mut several, mut orders) = ([0u32; SHARDS], 0, 0);
     for round in 0..40_000 {
         let shard = round % SHARDS;
-        let transaction = tpcc.next(&mut clients[shard]);
+        let transaction = tpcc.next(&mut clients[shard], 0);
         let shard_of = |slot: Slot| usize::from(slot.0) % SHARDS;
         match &transaction {
             Transaction::NewOrder(order) => {
@@ -493,7 +493,7 @@ fn pieces_have_the_types_that_are_declared() {
         let mut client = clients(&tpcc, 1).remove(0);
         let mut seen = BTreeSet::new();
         for _ in 0..2000 {
-            let transaction = tpcc.next(&mut client);
+            let transaction = tpcc.next(&mut client, 0);
             if Procedure::read_only(&transaction) {
                 continue;
             }
@@ -521,7 +521,7 @@ fn the_mix_and_the_payments_are_as_specified() {
     let (mut kinds, mut remote) = ([0u32; 5], 0);
     let mut keys = BTreeSet::new();
     for _ in 0..100_000 {
-        let transaction = tpcc.next(&mut client);
+        let transaction = tpcc.next(&mut client, 0);
         kinds[Tpcc::kind(&transaction)] += 1;
         if let Transaction::Payment(payment) = &transaction {
             remote += u32::from(payment.remote());
@@ -569,7 +569,7 @@ fn the_customer_in_the_middle_pays() {
         let mut client = clients(&tpcc, 1).remove(0);
         let (mut noted, mut named, mut shared) = (0, 0, 0);
         for _ in 0..2000 {
-            let mut payment = tpcc.next(&mut client);
+            let mut payment = tpcc.next(&mut client, 0);
             assert_eq!(database.run(&mut payment), Ok(()));
             let counts = &database.counts;
             let (_, key) = counts.updated.iter().find(|row| row.0 == CUSTOMER).expect("a customer has paid");

@@ -166,7 +166,7 @@ pub fn aborts(pairs: &[PairRuns<'_>]) -> String {
     }
     let stack = |pair: &PairRuns<'_>| {
         let run = pair.middle;
-        let attempts = (run.committed + run.aborts.total()) as f64;
+        let attempts = run.attempts() as f64;
         let parts: Vec<(usize, f64, String)> = occurred
             .iter()
             .map(|(colour, reason)| {
@@ -196,7 +196,7 @@ pub fn aborts(pairs: &[PairRuns<'_>]) -> String {
     headers.extend(["read-only: aborts", "restarts", "waits"]);
     let row = |pair: &PairRuns<'_>| {
         let run = pair.middle;
-        let attempts = (run.committed + run.aborts.total()) as f64;
+        let attempts = run.attempts() as f64;
         let share =
             |(_, reason): &(usize, &str)| units::percent(per(count(&run.aborts, reason) as f64, attempts));
         let counts = [run.read_only_aborts, run.read_only_restarts, run.read_only_waits];

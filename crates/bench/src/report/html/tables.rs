@@ -30,11 +30,14 @@ fn transaction_table(run: &Run) -> String {
     let reasons: Vec<&str> =
         run.aborts.iter().filter(|(_, count)| *count > 0).map(|(reason, _)| reason).collect();
     let titles: Vec<String> = reasons.iter().map(|reason| reason_title(reason)).collect();
+    // Columns that some workloads have.
+    let nominal = run.transactions.iter().any(|(_, of)| of.nominal_share.is_some());
     let mut headers = vec!["type", "committed/s", "mix", "distributed"];
+    headers.extend(nominal.then_some(["nominal", "rows read"]).into_iter().flatten());
     headers.extend(titles.iter().map(String::as_str));
     headers.extend(["p50", "p90", "p99", "p99.9", "max"]);
-    let row = |name: &str, committed: u64, aborts: &Aborts, distributed: f64| {
-        let attempts = (committed + aborts.total()) as f64;
+    let row = |name: &str, committed: u64, attempts: u64, aborts: &Aborts, distributed: f64| {
+        let attempts = attempts as f64;
         let mut row = vec![
             escape(name),
             units::rate(per(committed as f64, run.seconds)),
@@ -46,11 +49,24 @@ fn transaction_table(run: &Run) -> String {
     };
     let mut rows: Vec<Vec<String>> = Vec::new();
     for (name, of) in run.transactions.iter() {
-        let mut cells = row(name, of.committed, &of.aborts, of.distributed_share);
+        let mut cells = row(name, of.committed, of.attempts(), &of.aborts, of.distributed_share);
+        if of.per == 0 {
+            cells[2] = String::new();
+        }
+        if nominal {
+            let told = [
+                of.nominal_share.map_or_else(String::new, units::percent),
+                of.mean_keys_read.map_or_else(String::new, units::brief),
+            ];
+            cells.splice(4..4, told);
+        }
         cells.extend(of.latency_us.percentiles().map(|(_, us)| units::duration_us(us)));
         rows.push(cells);
     }
-    let mut all = row("all", run.committed, &run.aborts, run.distributed_share);
+    let mut all = row("all", run.committed, run.attempts(), &run.aborts, run.distributed_share);
+    if nominal {
+        all.splice(4..4, [String::new(), String::new()]);
+    }
     all.resize(headers.len(), String::new());
     rows.push(all);
     table("total", &headers, &rows)
