@@ -14,7 +14,7 @@
 //! | company | 24 | 8 · position |
 //! | security | 24 | company + issue (0 common, 1 to 4 preferred) |
 //! | trade | 56 | home (16), number in it (40): see [`Trade`] |
-//! | date | 40 | milliseconds since [`BASE`], Monday 2005-01-03, 9:00, nights included |
+//! | date | 40 | milliseconds since Monday 2005-01-03, 9:00, nights included |
 //! | day | 16 | days since Monday 2000-01-03 |
 //!
 //! A *thin* database has only some customers of each load unit, every m-th by the number from which
