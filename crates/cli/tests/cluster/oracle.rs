@@ -90,7 +90,11 @@ fn commits_stop_while_the_oracle_stalls(scheme: &str) {
     let write = |db: &Database| -> Result<(), Error> {
         db.transact(|txn| txn.put(table, &account(0), &1000u64.to_be_bytes()))
     };
-    assert!(matches!(write(&impatient), Err(Error::Unreachable { .. } | Error::InDoubt { .. })));
+    let written = write(&impatient);
+    assert!(
+        matches!(written, Err(Error::Unreachable { .. } | Error::InDoubt { .. })),
+        "{scheme}: {written:?}"
+    );
     let snapshot = impatient.snapshot(Freshness::Newest).err();
     assert!(matches!(snapshot, Some(Error::Unreachable { .. })), "{snapshot:?}");
     assert!(begun.elapsed() < Duration::from_secs(12), "{:?}", begun.elapsed());

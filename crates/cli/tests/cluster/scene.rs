@@ -11,7 +11,7 @@ use std::time::Duration;
 use plimsoll::{Cluster, Database, Error, Freshness, Key, OpenError, Options, Txn};
 use serde_json::Value;
 
-use crate::waiting::PATIENCE;
+use crate::waiting::{PATIENCE, until};
 
 /// A directory with the file of a cluster, and the nodes that run.
 pub struct Scene {
@@ -133,10 +133,23 @@ impl Scene {
     }
 
     pub fn signal(&mut self, id: usize, signal: &str) {
-        let child = self.nodes[id - 1].as_mut().expect("the node runs");
-        let killed = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        let pid = self.nodes[id - 1].as_mut().expect("the node runs").id();
+        let killed = Command::new("kill").args([signal, &pid.to_string()]).status().unwrap();
         assert!(killed.success());
+        if signal == "-STOP" {
+            // A thread that runs when the signal is sent may answer one request more.
+            until("all threads of the node stand still", || stands_still(pid).then_some(()));
+        }
     }
+}
+
+/// Whether all threads of a process are stopped.
+fn stands_still(pid: u32) -> bool {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    threads.map(|thread| std::fs::read_to_string(thread.unwrap().path().join("stat")).unwrap()).all(|stat| {
+        let (_, fields) = stat.rsplit_once(") ").unwrap();
+        fields.starts_with('T')
+    })
 }
 
 impl Drop for Scene {
