@@ -14,6 +14,7 @@ pub mod smallbank;
 mod testing;
 pub mod tpcc;
 pub mod tpce;
+mod verdict;
 
 pub use any::{AnyAudit, AnyClient, AnyWorkload};
 use plimsoll_txn::attempt::ProtocolOptions;
@@ -120,8 +121,8 @@ pub trait Workload: Clone + Send + Sync + 'static {
     /// clients in whose world time passes; the same moments give the same transactions.
     fn next(&self, client: &mut Self::Client, now_ns: u64) -> Self::Procedure;
 
-    /// What became of the client's transaction: committed with these outputs, or given up. Each that
-    /// was drawn is told once, before the next one is drawn, unless its outcome is unknown.
+    /// What became of the client's transaction: committed with these outputs, or given up. Each
+    /// that was drawn is told once, before the next one is drawn, unless its outcome is unknown.
     fn done(&self, _client: &mut Self::Client, _procedure: &Self::Procedure, _committed: bool) {}
 
     /// The transaction's type: a position in [`Workload::KINDS`].
@@ -151,9 +152,9 @@ pub trait Workload: Clone + Send + Sync + 'static {
     fn judge_snapshot(&self, audit: &Self::Audit) -> Vec<Check>;
 
     /// What drivers must have counted since the load for the data to be as it is, by all of
-    /// [`Workload::audits`]. A further run on the same data begins to count there. Nothing is judged
-    /// here: where the data tells the same number twice and differently, this goes by one of the
-    /// two, and [`Workload::judge`] compares both with it.
+    /// [`Workload::audits`]. A further run on the same data begins to count there. Nothing is
+    /// judged here: where the data tells the same number twice and differently, this goes by one of
+    /// the two, and [`Workload::judge`] compares both with it.
     fn found(&self, audits: &[&Self::Audit]) -> Tally;
 
     /// Judges all audits of [`Workload::audits`] after a run: the conditions that hold at every

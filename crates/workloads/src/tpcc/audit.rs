@@ -19,9 +19,9 @@ use std::ops::ControlFlow;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads, Scan};
 use plimsoll_types::{Abort, Slot};
 
-use super::conditions::Verdict;
 use super::schema::*;
 use super::{DISTRICTS, Parameters};
+use crate::verdict::Verdict;
 
 /// A stage of a whole audit reads so many orders, with their lines.
 const ORDERS_PER_STAGE: u32 = 3000;

@@ -27,47 +27,11 @@ use std::collections::BTreeMap;
 use super::audit::{Audit, DistrictSeen, Seen};
 use super::load::LOADED_PAYMENT;
 use super::{DISTRICTS, Parameters};
+use crate::verdict::Verdict;
 use crate::{Check, Tally};
 
 /// How many consistency conditions there are.
 const CONDITIONS: usize = 12;
-
-/// Counts how often something was true.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Verdict {
-    asked: u64,
-    violated: u64,
-    /// The first violation.
-    first: String,
-}
-
-impl Verdict {
-    pub(super) fn expect(&mut self, ok: bool, otherwise: impl FnOnce() -> String) {
-        self.asked += 1;
-        if !ok {
-            if self.violated == 0 {
-                self.first = otherwise();
-            }
-            self.violated += 1;
-        }
-    }
-
-    fn join(&mut self, other: &Verdict) {
-        if self.violated == 0 {
-            self.first.clone_from(&other.first);
-        }
-        self.asked += other.asked;
-        self.violated += other.violated;
-    }
-
-    fn check(&self, name: impl Into<String>) -> Check {
-        let detail = match self.violated {
-            0 => format!("holds for {}", self.asked),
-            _ => format!("violated by {} of {}, first: {}", self.violated, self.asked, self.first),
-        };
-        Check { name: name.into(), ok: self.violated == 0, detail }
-    }
-}
 
 impl Audit {
     /// Judges all conditions but 10, at their positions.
@@ -76,35 +40,35 @@ impl Audit {
         let [c1, c2, c3, c4, c5, c6, c7, c8, c9, _, c11, c12] = &mut verdicts;
         let (seen, w) = (&self.seen, self.warehouse);
         let districts_ytd: i64 = seen.districts.iter().map(|district| district.ytd).sum();
-        same(c1, format!("W_YTD of {w} and the sum of D_YTD"), seen.ytd, districts_ytd);
+        c1.same(format!("W_YTD of {w} and the sum of D_YTD"), seen.ytd, districts_ytd);
         (*c5, *c6, *c7) =
             (seen.waiting_orders.clone(), seen.line_counts.clone(), seen.delivery_dates.clone());
         for (d, district) in (1..).zip(&seen.districts) {
             if self.glance.is_none_or(|glance| glance == d) {
                 let last = i64::from(district.next_o_id) - 1;
-                same(c2, format!("the last order of {w}.{d}"), last, district.last_order);
+                c2.same(format!("the last order of {w}.{d}"), last, district.last_order);
                 if district.waiting > 0 {
-                    same(c2, format!("the last waiting order of {w}.{d}"), last, district.last_waiting);
+                    c2.same(format!("the last waiting order of {w}.{d}"), last, district.last_waiting);
                     let span = i64::from(district.last_waiting) - i64::from(district.first_waiting) + 1;
-                    same(c3, format!("waiting orders of {w}.{d}"), district.waiting as i64, span);
+                    c3.same(format!("waiting orders of {w}.{d}"), district.waiting as i64, span);
                 } else {
-                    c3.asked += 1;
+                    c3.expect(true, String::new);
                 }
             }
             if self.glance.is_none() {
                 let (promised, lines) = (district.lines_promised as i64, district.lines as i64);
-                same(c4, format!("lines of {w}.{d}"), promised, lines);
-                same(c9, format!("D_YTD of {w}.{d} and payments"), district.ytd, district.paid);
+                c4.same(format!("lines of {w}.{d}"), promised, lines);
+                c9.same(format!("D_YTD of {w}.{d} and payments"), district.ytd, district.paid);
                 let delivered = i64::from(self.delivered_at_load) + district.deliveries as i64;
                 let difference = district.orders as i64 - district.waiting as i64;
-                same(c11, format!("delivered orders of {w}.{d}"), difference, delivered);
+                c11.same(format!("delivered orders of {w}.{d}"), difference, delivered);
             }
         }
         if self.glance.is_none() {
-            same(c8, format!("W_YTD of {w} and payments"), seen.ytd, seen.paid);
+            c8.same(format!("W_YTD of {w} and payments"), seen.ytd, seen.paid);
             for (at, customer) in (0..).zip(&self.customers_seen) {
                 let (d, c) = (at / self.customers + 1, at % self.customers + 1);
-                same(c12, format_args!("customer {w}.{d}.{c} off by"), customer.condition_12, 0);
+                c12.same(format_args!("customer {w}.{d}.{c} off by"), customer.condition_12, 0);
             }
         }
         verdicts
@@ -136,12 +100,6 @@ impl Audit {
     }
 }
 
-/// Expects two numbers to be equal.
-fn same(verdict: &mut Verdict, what: impl std::fmt::Display, a: i64, b: impl Into<i64>) {
-    let b = b.into();
-    verdict.expect(a == b, || format!("{what}: {a} and {b}"));
-}
-
 /// Judges condition 10: a customer's payments may be recorded at any warehouse.
 fn condition_10(audits: &[Audit]) -> Verdict {
     let mut strangers_paid = BTreeMap::new();
@@ -155,7 +113,7 @@ fn condition_10(audits: &[Audit]) -> Verdict {
             let (d, c) = (at / audit.customers + 1, at % audit.customers + 1);
             let elsewhere = strangers_paid.remove(&(w, d as u8, c)).unwrap_or(0);
             let off_by = customer.condition_10 + elsewhere;
-            same(&mut verdict, format_args!("customer {w}.{d}.{c} off by"), off_by, 0);
+            verdict.same(format_args!("customer {w}.{d}.{c} off by"), off_by, 0);
         }
     }
     for ((w, d, c), _) in strangers_paid {
@@ -175,7 +133,7 @@ pub(super) fn judge(parameters: &Parameters, audits: &[Audit], tally: &Tally) ->
         missing.join(&audit.missing());
         stock_range.join(&audit.seen.stock_range);
     }
-    same(&mut missing, "warehouses", audits.len() as i64, parameters.warehouses);
+    missing.same("warehouses", audits.len() as i64, parameters.warehouses);
     conditions[9] = condition_10(audits);
     let mut checks: Vec<_> = (1..)
         .zip(&conditions)
@@ -253,7 +211,7 @@ fn judge_counts(parameters: &Parameters, audits: &[Audit], tally: &Tally) -> Vec
     let mut checks = Vec::new();
     let mut check = |name: &str, pairs: &[(&str, i64, i64)]| {
         let mut verdict = Verdict::default();
-        pairs.iter().for_each(|&(what, data, drivers)| same(&mut verdict, what, data, drivers));
+        pairs.iter().for_each(|&(what, data, drivers)| verdict.same(what, data, drivers));
         checks.push(verdict.check(name));
     };
     check("tpcc new orders are those committed", &[("D_NEXT_O_ID", changes.new_orders, committed(0))]);

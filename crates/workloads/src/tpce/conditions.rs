@@ -33,6 +33,7 @@ use super::audit::home::{AccountSeen, Counts, HomeAudit};
 use super::audit::market::{MarketAudit, OfHome};
 use super::audit::{Audit, Set};
 use super::prices::{HIGHEST, LOWEST};
+use crate::verdict::Verdict;
 use crate::{Check, Tally};
 
 /// How many conditions there are.
@@ -67,53 +68,13 @@ pub const CASH_CENTS: usize = 6;
 /// The quantity of the entry of a Market-Feed.
 pub const FEED_QUANTITY: usize = 7;
 
-/// Counts how often something was true.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Verdict {
-    asked: u64,
-    violated: u64,
-    /// The first violation.
-    first: String,
-}
-
 impl Verdict {
-    pub(super) fn expect(&mut self, ok: bool, otherwise: impl FnOnce() -> String) {
-        self.asked += 1;
-        if !ok {
-            if self.violated == 0 {
-                self.first = otherwise();
-            }
-            self.violated += 1;
-        }
-    }
-
-    /// Expects two numbers to be equal.
-    fn same(&mut self, what: impl std::fmt::Display, a: i64, b: i64) {
-        self.expect(a == b, || format!("{what}: {a} and {b}"));
-    }
-
     /// Expects that one table has the rows of another.
     fn empty(&mut self, what: impl std::fmt::Display, rest: Set) {
         self.expect(rest == Set::default(), || match rest.count {
             0 => format!("{what} has as many entries as it should, but others"),
             count => format!("{what} has {} entries more than it should", -count),
         });
-    }
-
-    fn join(&mut self, other: &Verdict) {
-        if self.violated == 0 {
-            self.first.clone_from(&other.first);
-        }
-        self.asked += other.asked;
-        self.violated += other.violated;
-    }
-
-    fn check(&self, name: impl Into<String>) -> Check {
-        let detail = match self.violated {
-            0 => format!("holds for {}", self.asked),
-            _ => format!("violated by {} of {}, first: {}", self.violated, self.asked, self.first),
-        };
-        Check { name: name.into(), ok: self.violated == 0, detail }
     }
 }
 
@@ -290,8 +251,8 @@ pub(super) fn judge(parameters: &Parameters, audits: &[Audit], tally: &Tally) ->
     homes.iter().for_each(|home| judged.home(home));
     markets.iter().for_each(|market| judged.market(market));
     let scale = parameters.scale;
-    judged.missing.same("audits of homes", homes.len() as i64, scale.homes().into());
-    judged.missing.same("audits of companies", markets.len() as i64, scale.companies().into());
+    judged.missing.same("audits of homes", homes.len() as i64, scale.homes());
+    judged.missing.same("audits of companies", markets.len() as i64, scale.companies());
 
     // What market places say about the trades of homes.
     let mut of_homes: BTreeMap<u32, OfHome> = BTreeMap::new();

@@ -18,15 +18,15 @@ use super::lots::Lots;
 use super::market::Request;
 use super::{declare, fingerprint};
 use crate::tpce::Parameters;
-use crate::tpce::conditions::Verdict;
 use crate::tpce::numbers::{Trade, accounts, accounts_of};
 use crate::tpce::people;
 use crate::tpce::reference::Status;
 use crate::tpce::schema::*;
+use crate::verdict::Verdict;
 
-/// One in so many glances is at a broker.
+/// Number of glances of which one is at a broker.
 const BROKER_EVERY: usize = 16;
-/// A stage reads the trades of so many accounts.
+/// Number of accounts whose trades a stage reads.
 const ACCOUNTS_PER_STAGE: usize = if cfg!(test) { 2 } else { 20 };
 
 /// A glance for the online check.

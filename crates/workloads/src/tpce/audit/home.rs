@@ -14,18 +14,18 @@ use super::lots::Lots;
 use super::trade::{Found, Part, TradeRows, pending};
 use super::{Set, behind, declare, fingerprint};
 use crate::tpce::Parameters;
-use crate::tpce::conditions::Verdict;
 use crate::tpce::numbers::{ACCOUNTS_MAX, Trade, accounts_of};
 use crate::tpce::people;
 use crate::tpce::schema::*;
+use crate::verdict::Verdict;
 
-/// A stage reads the accounts of so many customer numbers.
+/// Number of customer numbers whose accounts a stage reads.
 const CUSTOMERS_PER_STAGE: u32 = 100;
-/// A stage reads the lots of the accounts of so many customer numbers.
+/// Number of customer numbers whose lots a stage reads.
 const HOLDERS_PER_STAGE: u32 = 20;
-/// A stage reads so many rows of TRADE_HISTORY, and the next one the trades whose rows these are.
+/// Number of rows of TRADE_HISTORY that a stage reads; the next stage reads their trades.
 const HISTORIES_PER_STAGE: usize = if cfg!(test) { 50 } else { 6000 };
-/// A stage reads so many entries of an index.
+/// Number of entries of an index that a stage reads.
 const ENTRIES_PER_STAGE: usize = if cfg!(test) { 30 } else { 20_000 };
 
 /// An audit of one home.

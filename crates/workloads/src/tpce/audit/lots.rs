@@ -7,9 +7,9 @@ use plimsoll_txn::procedure::{Access, Scan};
 use plimsoll_types::Abort;
 
 use super::fingerprint;
-use crate::tpce::conditions::Verdict;
 use crate::tpce::numbers::Trade;
 use crate::tpce::schema::*;
+use crate::verdict::Verdict;
 
 /// The lots of some accounts, and their sums.
 #[derive(Default)]

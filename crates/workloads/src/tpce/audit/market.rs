@@ -11,12 +11,12 @@ use plimsoll_types::{Abort, Key, Slot};
 
 use super::{Set, behind, fingerprint};
 use crate::tpce::Parameters;
-use crate::tpce::conditions::Verdict;
 use crate::tpce::numbers::{ISSUES_MAX, Trade};
 use crate::tpce::prices::{HIGHEST, LOWEST};
 use crate::tpce::schema::*;
+use crate::verdict::Verdict;
 
-/// A stage reads so many rows of a range.
+/// Number of rows of a range that a stage reads.
 const ROWS_PER_STAGE: usize = if cfg!(test) { 10 } else { 10_000 };
 
 /// An audit of the market place of one company.
