@@ -33,8 +33,8 @@ pub fn schemes_explained() -> String {
 }
 
 /// The colours of series, each named by a pair of protocol and scheme (`occ/dst`) or by a scheme. A
-/// scheme has the same colour on every page. A further pair with the same scheme, and a name without
-/// a scheme, get a colour that no scheme has.
+/// scheme has the same colour on every page. A further pair with the same scheme, and a name
+/// without a scheme, get a colour that no scheme has.
 pub fn series<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<usize> {
     /// Grey.
     const YARDSTICK: usize = 7;

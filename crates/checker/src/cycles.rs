@@ -33,7 +33,8 @@ use std::collections::BinaryHeap;
 use crate::graph::{Graph, Kind, pack};
 use crate::index::NONE;
 
-/// The most anti-dependencies in a row of a cycle that a component is searched for, search by search.
+/// The most anti-dependencies in a row of a cycle that a component is searched for, search by
+/// search.
 const IN_A_ROW: [u32; 2] = [1, 0];
 /// The lengths up to which cycles are looked for, one after the other.
 const LENGTHS: [u32; 4] = [2, 3, 5, u32::MAX];

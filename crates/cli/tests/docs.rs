@@ -340,8 +340,8 @@ fn protocol_code_names_no_clock_thread_socket_or_random_order() {
         "Mutex",
         "RwLock",
     ];
-    // The map is looked up by row, never iterated. The lock guards what all shards of a process read,
-    // and the model of the watermark explores the interleavings.
+    // The map is looked up by row, never iterated. The lock guards what all shards of a process
+    // read, and the model of the watermark explores the interleavings.
     let allowed = [("crates/store/src/tails.rs", "HashMap"), ("crates/runtime/src/watermark.rs", "RwLock")];
     let mut problems = Vec::new();
     for member in ["types", "runtime", "store", "txn", "workloads"] {

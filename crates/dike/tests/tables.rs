@@ -175,8 +175,8 @@ async fn loads_do_not_mix(config: &Config) {
     }
 }
 
-/// While one command works, others are refused, but for runs beside runs. One that was killed is not
-/// waited for for ever.
+/// While one command works, others are refused, but for runs beside runs. One that was killed is
+/// not waited for for ever.
 async fn one_at_a_time(config: &Config) {
     loaded(config).await;
     let connector = connector(config);

@@ -60,8 +60,8 @@ pub fn data_bytes() -> u64 {
 }
 
 /// Whether this process must not grow any more. It is so if what it has, without the `free_bytes`
-/// that were freed and will be used again, is more than data may take, or if all that it has is near
-/// a limit.
+/// that were freed and will be used again, is more than data may take, or if all that it has is
+/// near a limit.
 pub fn is_full(free_bytes: u64) -> bool {
     let status = read("/proc/self/status");
     let full = |field, limit| {

@@ -1,9 +1,9 @@
 //! What help ends with: examples, and lists of names with their meaning.
 //!
 //! The parser of command lines breaks a line that is wider than the terminal between any two words,
-//! and goes on at its left edge; a command that was broken this way cannot be copied. So this module
-//! breaks lines itself, to the 80 columns that every terminal has. Commands break before a flag, the
-//! way a shell reads them.
+//! and goes on at its left edge; a command that was broken this way cannot be copied. So this
+//! module breaks lines itself, to the 80 columns that every terminal has. Commands break before a
+//! flag, the way a shell reads them.
 
 use crate::terminal::{fill, wrap};
 

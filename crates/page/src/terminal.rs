@@ -76,8 +76,8 @@ pub fn wrap(text: &str, width: usize, indent: usize) -> String {
 }
 
 /// Puts parts one after another, with a space between two, into lines of at most `width` columns; a
-/// longer part stays whole. `column` columns of the first line are taken. The other lines begin with
-/// `indent` spaces, and all but the last end with `end`.
+/// longer part stays whole. `column` columns of the first line are taken. The other lines begin
+/// with `indent` spaces, and all but the last end with `end`.
 pub(crate) fn fill<'a>(
     parts: impl IntoIterator<Item = &'a str>,
     width: usize,

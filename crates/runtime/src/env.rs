@@ -80,8 +80,8 @@ pub trait Participant: Messages + Sized {
     /// again.
     fn released(&mut self) -> &mut Vec<Ticket>;
 
-    /// A batch of messages has arrived from a shard and will be handled next. The last sample of the
-    /// clock may be as old as the shard has slept; `clock` reads it.
+    /// A batch of messages has arrived from a shard and will be handled next. The last sample of
+    /// the clock may be as old as the shard has slept; `clock` reads it.
     fn arrives(&mut self, _from: ShardId, _clock: impl FnOnce() -> Timestamp) {}
 
     /// The last shard of another process whose timestamp was refused since this was last asked.
@@ -133,8 +133,8 @@ pub trait Tasks: 'static {
     /// The physical clock in Unix nanoseconds, sampled in this pass. Never falls.
     fn clock(&self) -> Timestamp;
 
-    /// The physical clock in Unix nanoseconds, sampled now; [`Tasks::clock`] is this from now on. For
-    /// what would otherwise wait for the next pass. In a simulated world a pass takes no time.
+    /// The physical clock in Unix nanoseconds, sampled now; [`Tasks::clock`] is this from now on.
+    /// For what would otherwise wait for the next pass. In a simulated world a pass takes no time.
     fn now(&self) -> Timestamp {
         self.clock()
     }

@@ -435,8 +435,8 @@ impl Plan {
         if selection.faults == FaultsName::Drawn {
             condense(&mut faults);
         }
-        // Every machine has a copy of some tables of TPC-C and TPC-E. Clients of micro count what they
-        // were told.
+        // Every machine has a copy of some tables of TPC-C and TPC-E. Clients of micro count what
+        // they were told.
         let counted = matches!(workload, WorkloadName::Tpcc | WorkloadName::Tpce | WorkloadName::Micro);
         let fronts = match fronts {
             Some(1..) if counted && selection.fronts.is_some() => {

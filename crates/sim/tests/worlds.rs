@@ -227,8 +227,8 @@ fn a_client_that_is_slow_is_not_stuck() {
         ..Selection::default()
     };
     let (_, outcome) = world(1, &selection);
-    // Faults end after 20 s. Clients have 20 s from then on, and some time for each transaction: the
-    // world needs the latter.
+    // Faults end after 20 s. Clients have 20 s from then on, and some time for each transaction:
+    // the world needs the latter.
     assert!(outcome.virtual_ns > 40_000_000_000, "every answer waits for a clock: {} ns", outcome.virtual_ns);
     assert_eq!(outcome.violations, []);
 }

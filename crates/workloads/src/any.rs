@@ -2,8 +2,8 @@
 //!
 //! Benchmarks, the performance model and simulated worlds run any workload, under any pair. What
 //! they hold is an [`AnyWorkload`], so they are compiled once and not once per workload. A
-//! transaction costs them four calls through a table: to draw it, to run it, to count it, and to tell
-//! the client what became of it.
+//! transaction costs them four calls through a table: to draw it, to run it, to count it, and to
+//! tell the client what became of it.
 
 use std::any::Any;
 

@@ -1,9 +1,9 @@
 //! Rows as packed structures, one for each column group.
 //!
-//! A structure that no transaction writes, or that other transactions write than those that read the
-//! rest of the row, is a record of its own, so that they do not conflict. That is a switch of a
-//! workload: without it a row is one record, the concatenation of its structures. [`Rows`] hides the
-//! difference; [`Columns`] says where a structure sits in either form.
+//! A structure that no transaction writes, or that other transactions write than those that read
+//! the rest of the row, is a record of its own, so that they do not conflict. That is a switch of a
+//! workload: without it a row is one record, the concatenation of its structures. [`Rows`] hides
+//! the difference; [`Columns`] says where a structure sits in either form.
 
 use plimsoll_txn::procedure::{Access, Reads};
 use plimsoll_types::{Abort, ColumnGroup, Key, TableId};

@@ -574,8 +574,8 @@ impl Spread {
 }
 
 /// Every other pair's throughput, processor time and latencies relative to the first pair's, taken
-/// inside each repetition. A pair without a repetition in common with the reference, or one of which
-/// nothing was committed in the reference, has no ratio.
+/// inside each repetition. A pair without a repetition in common with the reference, or one of
+/// which nothing was committed in the reference, has no ratio.
 pub fn ratios(runs: &[Run]) -> Vec<Ratio> {
     let Some(reference) = runs.first().map(Run::pair) else { return Vec::new() };
     let mut others: Vec<String> = Vec::new();

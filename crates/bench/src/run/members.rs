@@ -1,4 +1,5 @@
-//! The processes of a cluster on this machine, and the pipes between them and the leader of the run.
+//! The processes of a cluster on this machine, and the pipes between them and the leader of the
+//! run.
 //!
 //! The leader runs its own program again, once per process, with the same arguments and `--member`.
 //! What is different from member to member travels over the member's standard input and output, in

@@ -53,8 +53,8 @@ const POLL: Duration = Duration::from_millis(2);
 const STOP_MAX: Duration = Duration::from_secs(60);
 /// How long what is on its way when the clients have ended may take to arrive.
 const SETTLE_MAX: Duration = Duration::from_secs(10);
-/// Maximum number of transactions that a run with `--check` records before it ends early: about what
-/// fits into memory.
+/// Maximum number of transactions that a run with `--check` records before it ends early: about
+/// what fits into memory.
 const RECORDED_MAX: u64 = 2_000_000;
 
 /// Where a run is carried out.

@@ -481,8 +481,8 @@ impl Site {
         ))
     }
 
-    /// Waits until all nodes of a cluster are ready, checks that the rows are there, and counts what
-    /// earlier runs have made of them.
+    /// Waits until all nodes of a cluster are ready, checks that the rows are there, and counts
+    /// what earlier runs have made of them.
     fn find_loaded(&mut self, cluster: &Cluster) -> Result<(), String> {
         let begun = Instant::now();
         while !self.states()?.iter().all(|state| state.ready) {
@@ -521,8 +521,9 @@ impl Site {
     fn begin(&mut self) {
         let (done, clients) = mpsc::channel();
         let idle = if self.cluster.is_some() { usize::MAX } else { self.plan.coordinators };
-        // A workload numbers what a client inserts from here on. A life is a time in nanoseconds, and
-        // a client inserts less than one row per nanosecond, so no later run begins among these numbers.
+        // A workload numbers what a client inserts from here on. A life is a time in nanoseconds,
+        // and a client inserts less than one row per nanosecond, so no later run begins among these
+        // numbers.
         let run = if self.cluster.is_some() { self.engine.life() as usize & !0xffff } else { 0 };
         for shard in self.engine.coordinators().filter(|shard| shard.index() < idle) {
             let control = &self.control;

@@ -43,8 +43,8 @@ pub struct SimArgs {
     /// dst, gts, vts, none, or rc, which is not serializable [default: drawn, but never rc].
     #[arg(long, value_parser = SCHEMES, hide_possible_values = true, value_name = "SCHEME", help_heading = "What runs")]
     pub scheme: Option<String>,
-    /// random, reverse, cycle, append, pieces, smallbank, micro, tpcc or tpce [default: drawn, but never
-    /// reverse].
+    /// random, reverse, cycle, append, pieces, smallbank, micro, tpcc or tpce [default: drawn, but
+    /// never reverse].
     #[arg(long, value_parser = WorkloadName::ALL.map(WorkloadName::name), hide_possible_values = true, value_name = "WORKLOAD", help_heading = "What runs")]
     pub workload: Option<String>,
     /// Shards that hold data [default: drawn].

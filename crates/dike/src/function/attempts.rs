@@ -44,8 +44,8 @@ pub struct Attempt {
     pub operations: Vec<Operation>,
 }
 
-/// The history as other checkers of lists read it, such as Elle: two lines of JSON for each attempt,
-/// when it began and how it ended. Attempts of one session have to be in its order.
+/// The history as other checkers of lists read it, such as Elle: two lines of JSON for each
+/// attempt, when it began and how it ended. Attempts of one session have to be in its order.
 pub fn lines(attempts: &[Attempt]) -> String {
     let spans = attempts.iter().map(|attempt| Span {
         session: attempt.session,

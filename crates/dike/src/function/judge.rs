@@ -25,10 +25,10 @@
 //!
 //! *A lost number* has no place in the order of its list. But lists only grow: a transaction that
 //! has read the list without the number comes before the number's transaction, one that has read it
-//! with the number comes after. So each lost number is a record of its own, absent and then present.
-//! A transaction in doubt appends 1 to x and 2 to y; x becomes `[1]`, y stays empty, and another
-//! transaction has read both so. The number in x proves the commit, 2 is lost, and the other
-//! transaction is a fractured read besides.
+//! with the number comes after. So each lost number is a record of its own, absent and then
+//! present. A transaction in doubt appends 1 to x and 2 to y; x becomes `[1]`, y stays empty, and
+//! another transaction has read both so. The number in x proves the commit, 2 is lost, and the
+//! other transaction is a fractured read besides.
 //!
 //! What is found bounds the isolation that the database can have had:
 //!

@@ -19,9 +19,9 @@
 //! happened or not. A test fails only for what was seen to be wrong.
 //!
 //! *Time limits.* A server may end a statement that takes longer than its own limit, such as
-//! PostgreSQL's `statement_timeout`. That is no outage: the database is there, the
-//! transaction has aborted, and the session goes on. What a test reads before and after its sessions work, and
-//! what it puts back, is not subject to such limits.
+//! PostgreSQL's `statement_timeout`. That is no outage: the database is there, the transaction has
+//! aborted, and the session goes on. What a test reads before and after its sessions work, and what
+//! it puts back, is not subject to such limits.
 
 pub mod attempts;
 mod balances;

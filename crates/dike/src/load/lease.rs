@@ -55,8 +55,8 @@ enum Beside {
     Runs,
 }
 
-/// The right to work on the tables. [`Lease::release`] gives it back. A lease that is dropped leaves
-/// its row behind, and other commands wait for `DEAD_AFTER` until they delete it.
+/// The right to work on the tables. [`Lease::release`] gives it back. A lease that is dropped
+/// leaves its row behind, and other commands wait for `DEAD_AFTER` until they delete it.
 pub struct Lease {
     /// The task that changes the row and deletes it when it is told to.
     keeper: Option<(oneshot::Sender<()>, JoinHandle<()>)>,

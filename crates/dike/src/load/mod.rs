@@ -3,8 +3,8 @@
 //!
 //! The database itself remembers what is in it and how far a load has come ([`record`]). A unit,
 //! the items or a warehouse, that is complete is left alone. One that was begun is deleted and
-//! loaded again, since the record does not say how far it came. Units are handed out to the workers as they
-//! become free.
+//! loaded again, since the record does not say how far it came. Units are handed out to the workers
+//! as they become free.
 //!
 //! A unit is loaded in pieces of at most some ten thousand rows, each a transaction of its own:
 //! several of the databases here limit the size of one.

@@ -84,8 +84,8 @@ impl Cause {
         matches!(self, Cause::Serialization | Cause::Deadlock | Cause::LockTimeout)
     }
 
-    /// Whether trying again would not mend it: the transaction, the schema or the database is wrong.
-    /// Conflicts and outages pass.
+    /// Whether trying again would not mend it: the transaction, the schema or the database is
+    /// wrong. Conflicts and outages pass.
     pub fn is_permanent(self) -> bool {
         matches!(self, Cause::Constraint | Cause::Unexpected | Cause::Other)
     }

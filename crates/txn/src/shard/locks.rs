@@ -103,9 +103,9 @@ impl<S: Scheme> Base<S> {
         }
     }
 
-    /// Raises the marks of the leaves that cover a scanned range. Of an absent key of a hash table it
-    /// raises the mark of the cell; and those of the records, if an empty row was linked for a lock
-    /// since the key was read, because a writer of these records does not look at the cell.
+    /// Raises the marks of the leaves that cover a scanned range. Of an absent key of a hash table
+    /// it raises the mark of the cell; and those of the records, if an empty row was linked for a
+    /// lock since the key was read, because a writer of these records does not look at the cell.
     fn pin_range(&mut self, txn: TxnId, table: TableId, low: &Key, high: Option<&Key>, stamp: Timestamp) {
         if size_of::<S::Mark>() == 0 {
             return;

@@ -67,7 +67,8 @@ impl Layout {
 }
 
 impl<S: Scheme> Parcel<S> {
-    /// The largest stamp that the receiver will order writers after once it has taken the slots over.
+    /// The largest stamp that the receiver will order writers after once it has taken the slots
+    /// over.
     fn reach(&self) -> Timestamp {
         let records = self.rows.iter().flat_map(|row| &row.records);
         let newest = records.filter_map(|record| record.versions.last()).map(|(stamp, _)| *stamp).max();
@@ -234,9 +235,9 @@ impl<S: Scheme> Base<S> {
         }
     }
 
-    /// Whether what would move along with slots is too far ahead for the shard that asks, whose clock
-    /// is so far behind this one. A receiver could not take over the slots before its clock has
-    /// arrived there, and no shard would serve them until then.
+    /// Whether what would move along with slots is too far ahead for the shard that asks, whose
+    /// clock is so far behind this one. A receiver could not take over the slots before its clock
+    /// has arrived there, and no shard would serve them until then.
     fn too_far(&self, asker: ShardId, behind_ns: u64) -> bool {
         let most = Timestamp(self.furthest().0 - behind_ns);
         S::CLOCKED && self.votes.elsewhere(asker) && self.store.marked().join(self.store.floor()) > most

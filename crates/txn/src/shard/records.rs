@@ -136,8 +136,8 @@ impl<S: Scheme> Base<S> {
         owner.is_some_and(|owner| self.votes.is_stuck(owner.txn))
     }
 
-    /// A channel was reset. Requests that wait for a lock of a transaction whose outcome depends on a
-    /// shard out of reach are handled again, and refused.
+    /// A channel was reset. Requests that wait for a lock of a transaction whose outcome depends on
+    /// a shard out of reach are handled again, and refused.
     pub(crate) fn release_stuck(&mut self) {
         let Base { store, votes, released, .. } = self;
         for lock in store.locks_mut() {

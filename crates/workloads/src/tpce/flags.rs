@@ -46,7 +46,7 @@ pub struct TpceFlags {
     /// The others are drawn from all.
     #[arg(long, value_name = "PERCENT", help_heading = "Mix")]
     local: Option<f64>,
-    /// What makes market time pass: orders, or the clock, so many times as fast (tpce) [default:
+    /// What makes market time pass: orders, or the clock, faster by a factor (tpce) [default:
     /// orders].
     ///
     /// With orders, everything that depends on the market is per order as at the nominal rate,

@@ -76,7 +76,7 @@ pub enum MarketTime {
     /// nominal rate, so that everything that depends on the market is per order as it would be
     /// there.
     Orders,
-    /// The clock, so many times as fast.
+    /// The clock, faster by this factor.
     Clock(f64),
 }
 
@@ -104,8 +104,8 @@ pub struct Parameters {
 }
 
 /// The specification's deck: Broker-Volume, Customer-Position, Market-Watch, Security-Detail,
-/// Trade-Lookup, Trade-Order, Trade-Status, Trade-Update. Trade-Results and Market-Feeds follow from
-/// orders.
+/// Trade-Lookup, Trade-Order, Trade-Status, Trade-Update. Trade-Results and Market-Feeds follow
+/// from orders.
 pub const DECK: [u32; 8] = [49, 130, 180, 140, 80, 101, 190, 20];
 
 impl Parameters {
@@ -177,8 +177,10 @@ pub(crate) struct Shared {
 }
 
 impl Tpce {
-    /// The workload with these parameters.
+    /// The workload with these parameters. A scale so thin that a home has no customer is a panic.
     pub fn new(parameters: Parameters) -> Tpce {
+        let Scale { home, customers_per_unit, .. } = parameters.scale;
+        assert!(home * customers_per_unit >= numbers::UNIT, "every home has a customer");
         Tpce { parameters, shared: Arc::default() }
     }
 

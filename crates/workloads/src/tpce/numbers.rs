@@ -331,8 +331,8 @@ pub fn accounts_of(customer: u32) -> std::ops::Range<u32> {
     first..first + accounts(customer)
 }
 
-/// The least and the largest number of securities of an account's basket: by tier, and by the number
-/// of accounts that the customer has.
+/// The least and the largest number of securities of an account's basket: by tier, and by the
+/// number of accounts that the customer has.
 pub fn basket_sizes(customer: u32) -> (u64, u64) {
     match (tier(customer), accounts(customer)) {
         (1, 1) => (6, 14),

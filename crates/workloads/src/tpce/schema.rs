@@ -199,8 +199,8 @@ pub mod keys {
 
     use super::{Key, Trade};
 
-    /// CUSTOMER, CUSTOMER_ADDRESS, WATCH_LIST; BROKER; CUSTOMER_ACCOUNT; a prefix of what belongs to
-    /// one of these.
+    /// CUSTOMER, CUSTOMER_ADDRESS, WATCH_LIST; BROKER; CUSTOMER_ACCOUNT; a prefix of what belongs
+    /// to one of these.
     #[inline]
     pub fn number(number: u32) -> Key {
         Key::build().u32(number).finish()
