@@ -20,6 +20,8 @@ pub trait AnyWorkload: Send + Sync {
     fn name(&self) -> &'static str;
     /// See [`Workload::KINDS`].
     fn kinds(&self) -> &'static [Kind];
+    /// See [`Workload::READS_COPIES_AT_HAND`].
+    fn reads_copies_at_hand(&self) -> bool;
     /// A tally of nothing.
     fn no_tally(&self) -> Tally;
     /// See [`Workload::tables`].
@@ -78,6 +80,10 @@ impl<W: Workload> AnyWorkload for W {
 
     fn kinds(&self) -> &'static [Kind] {
         W::KINDS
+    }
+
+    fn reads_copies_at_hand(&self) -> bool {
+        W::READS_COPIES_AT_HAND
     }
 
     fn no_tally(&self) -> Tally {

@@ -52,6 +52,9 @@ pub trait Workload: Clone + Send + Sync + 'static {
     const KINDS: &'static [Kind];
     /// Names of the sums that committed transactions add to; see [`Workload::tally`].
     const SUMS: &'static [&'static str];
+    /// Whether transactions read immutable rows that every shard gets without declaring them, so
+    /// that a client that holds no data needs copies of its own.
+    const READS_COPIES_AT_HAND: bool = false;
 
     /// The tables, in the order of their [`TableId`]s.
     fn tables(&self) -> Vec<TableSpec>;

@@ -73,11 +73,6 @@ impl BenchArgs {
 
     /// The plan of a run on a cluster, or of its load.
     pub(super) fn on_cluster(mut self, place: &str, cores: usize) -> Result<BenchPlan, Refusal> {
-        if self.workload()?.name == "tpce" {
-            refuse!(
-                "tpce reads copies that clients of a cluster do not have: run it with --processes instead of --cluster"
-            );
-        }
         let cluster = self.cluster_at(place)?;
         if self.coordinators.is_some() {
             refuse!(

@@ -27,9 +27,12 @@ fn convert(check: plimsoll_workloads::Check) -> Check {
     Check { name: check.name, ok: check.ok, allowed: false, detail: check.detail }
 }
 
+/// A row to look up: where, and what its first column group must be, if it never changes.
+type Wanted = (Slot, TableId, Key, Option<Vec<u8>>);
+
 /// Reads some rows, to see whether they are there.
 struct LookUp {
-    rows: Vec<(Slot, TableId, Key)>,
+    rows: Vec<Wanted>,
     found: Vec<bool>,
 }
 
@@ -47,27 +50,33 @@ impl Procedure for LookUp {
     }
 
     fn reads(&self, piece: Piece, reads: &mut Reads) {
-        let (_, table, key) = &self.rows[piece.number];
+        let (_, table, key, _) = &self.rows[piece.number];
         reads.get(table.row(), key.clone());
     }
 
     fn execute<A: Access>(&mut self, piece: Piece, access: &mut A) -> Result<(), Abort> {
-        let (_, table, key) = &self.rows[piece.number];
-        self.found[piece.number] = access.get(table.row(), key)?.is_some();
+        let (_, table, key, value) = &self.rows[piece.number];
+        let there = access.get(table.row(), key)?;
+        self.found[piece.number] = there.is_some_and(|row| value.as_ref().is_none_or(|value| row == value));
         Ok(())
     }
 }
 
 plimsoll_txn::executable!(LookUp);
 
-/// Whether the first rows of the first and of the last unit are there.
+/// Whether the first rows of the first and of the last unit are there; and, if clients are to have
+/// copies of their own, which they draw from the same seed, that the copies are the same.
 pub fn is_loaded(engine: &Engine, workload: &dyn AnyWorkload) -> bool {
     let mut rows = Vec::new();
     for unit in [0, workload.units() - 1] {
-        let slot = workload.unit_slot(unit).unwrap_or_default();
+        let slot = workload.unit_slot(unit);
+        let compared = slot.is_none() && workload.reads_copies_at_hand();
         let mut first = None;
-        workload.load(unit, &mut |table, key, _| {
-            first.get_or_insert((slot, table, key));
+        workload.load(unit, &mut |table, key, values| {
+            if first.is_none() {
+                let value = compared.then(|| values[0].to_vec());
+                first = Some((slot.unwrap_or_default(), table, key, value));
+            }
         });
         rows.extend(first);
     }

@@ -19,7 +19,7 @@ use plimsoll_txn::attempt::{LockPolicy as Policy, ProtocolOptions};
 use plimsoll_txn::base::GraphSize;
 use plimsoll_txn::pairs::Pair;
 use plimsoll_txn::timestamp::OracleOptions;
-use plimsoll_types::ShardId;
+use plimsoll_types::{Key, ShardId, TableId};
 use plimsoll_types::history::Install;
 use plimsoll_workloads::{AnyWorkload, Tally};
 use quanta::Clock;
@@ -36,8 +36,13 @@ const OTHERS_MAX: Duration = Duration::from_secs(10);
 
 /// A node of a cluster that cannot be reached for so long is gone.
 const GONE_AFTER: Duration = Duration::from_secs(5);
+/// Rows that a client copies in one step of its shard, which answers nodes in between.
+const ROWS_PER_STEP: usize = 1000;
 /// How long nodes of a cluster may take to be connected with each other.
 const READY_MAX: Duration = Duration::from_secs(60);
+
+/// A row, one value per column group.
+type Row = (TableId, Key, Vec<Vec<u8>>);
 
 /// What a site is told, in this order.
 #[derive(Clone, Debug)]
@@ -493,10 +498,14 @@ impl Site {
         }
         if !checks::is_loaded(&self.engine, &*self.workload) {
             return Err(format!(
-                "{} at this scale is not loaded on cluster {:?}: run the same command with --load first",
+                "{} at this scale{} is not loaded on cluster {:?}: run the same command with --load first",
                 self.workload.name(),
+                if self.workload.reads_copies_at_hand() { " and with this seed" } else { "" },
                 cluster.name
             ));
+        }
+        if self.workload.reads_copies_at_hand() {
+            copy(&self.engine, &*self.workload);
         }
         let (found, checks) = checks::found(&self.engine, &*self.workload);
         self.found = found;
@@ -690,4 +699,28 @@ fn load(engine: &Engine, workload: &Arc<dyn AnyWorkload>, loaded: &Arc<Loaded>) 
         });
     }
     units
+}
+
+/// Loads the immutable rows that every shard gets, for clients that hold no data.
+fn copy(engine: &Engine, workload: &dyn AnyWorkload) {
+    let tables = workload.tables();
+    let mut rows: Vec<Row> = Vec::new();
+    for unit in (0..workload.units()).filter(|&unit| workload.unit_slot(unit).is_none()) {
+        workload.load(unit, &mut |table, key, values| {
+            if tables[table.index()].immutable {
+                rows.push((table, key, values.iter().map(|value| value.to_vec()).collect()));
+            }
+        });
+    }
+    for shard in engine.coordinators() {
+        for rows in rows.chunks(ROWS_PER_STEP) {
+            let rows = rows.to_vec();
+            engine.on_shard(shard, move |shard| {
+                for (table, key, values) in &rows {
+                    shard.load_row(*table, key, &values.iter().map(Vec::as_slice).collect::<Vec<_>>());
+                }
+            });
+        }
+        engine.on_shard(shard, |shard| shard.keep_copies());
+    }
 }

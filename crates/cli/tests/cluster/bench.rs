@@ -256,3 +256,19 @@ fn orders_are_taken_by_clients_that_read_the_items_of_a_node() {
         assert_eq!(run["tables"]["item"]["rows"], 400, "each node has a copy of all");
     }
 }
+
+#[test]
+fn a_brokerage_trades_on_a_cluster_whose_client_has_copies_of_what_never_changes() {
+    let scale = "tpce --customers 1000 --home 500 --paper --daily-market 30";
+    let scene = loaded("", scale);
+    let file = scene.file();
+    let other_seed = [&["bench"], &words(scale)[..], &["--seed", "2", "--cluster", path(&file)]];
+    let said = refused(&other_seed.concat());
+    assert!(said.contains("at this scale and with this seed is not loaded"), "{said}");
+    for _ in 0..2 {
+        let run = bench(&scene, &[&words(scale)[..], &["--concurrency", "4"]].concat());
+        let committed = |name: &str| run["transactions"][name]["committed"].as_u64();
+        assert!(committed("trade_order") > Some(0), "{run}");
+        assert_eq!(run["tables"]["sector"]["rows"], 24, "each node has a copy of all");
+    }
+}

@@ -60,6 +60,10 @@ pub trait AnyShard: Tasks {
     /// Loads a row, one value per column group, before transactions begin.
     fn load_row(&self, table: TableId, key: &Key, values: &[&[u8]]);
 
+    /// A shard that holds no data reads immutable tables that are on every shard here from now on:
+    /// all their rows were loaded.
+    fn keep_copies(&self);
+
     /// The newest value of a record, as it is stored here.
     fn newest(&self, column: ColumnGroup, key: &Key) -> Option<Vec<u8>>;
 
@@ -358,6 +362,10 @@ impl<P: AnyPair> AnyShard for ShardEnv<P> {
 
     fn load_row(&self, table: TableId, key: &Key, values: &[&[u8]]) {
         self.local(|node| node.base().store.load(table, key, values));
+    }
+
+    fn keep_copies(&self) {
+        self.local(|node| node.base().keep_copies());
     }
 
     fn newest(&self, column: ColumnGroup, key: &Key) -> Option<Vec<u8>> {

@@ -268,6 +268,8 @@ pub struct Base<S: Scheme> {
     pub(crate) layout: Layout,
     /// The shard where this one reads tables that are on every shard.
     copies: ShardId,
+    /// Whether those that never change are here, although this shard may hold no data.
+    has_copies: bool,
     /// The furthest stamp that this shard believes of another process.
     furthest: Timestamp,
     /// Whose stamp it has not believed last.
@@ -333,6 +335,7 @@ impl<S: Scheme> Base<S> {
             room: Room::default(),
             moves: Moves::new(config.patience_ns),
             copies: layout.copies(config.shard),
+            has_copies: layout.copies(config.shard) == config.shard,
             furthest: Timestamp(MAX_OFFSET_NS),
             suspect: None,
             layout: layout.clone(),
@@ -529,7 +532,13 @@ impl<S: Scheme> Base<S> {
     /// Whether all rows of a table are on this shard and never change.
     #[inline]
     pub fn at_hand(&self, table: TableId) -> bool {
-        self.immutable(table) && self.everywhere(table) && self.copies == self.shard
+        self.immutable(table) && self.everywhere(table) && self.has_copies
+    }
+
+    /// From now on this shard, which holds no data, reads immutable tables that are everywhere in
+    /// its own copies, whose rows were loaded here.
+    pub(crate) fn keep_copies(&mut self) {
+        self.has_copies = true;
     }
 
     /// The shards other than `home` that must do a write of this table as well, because they have

@@ -1,8 +1,9 @@
 //! A client: a customer emulator with its deck of cards, and the market that answers its orders.
 //!
 //! A client does next what comes first of these: the entries of a Market-Feed that has begun; once
-//! a minute, if it is client 0, Data-Maintenance; a Trade-Result that is due; a Market-Feed, if the
-//! ticker is full; and the next card. So the market's transactions follow from orders: there is a
+//! a minute, if it is client 0 or the first of a process without data that sees the minute begin,
+//! Data-Maintenance; a Trade-Result that is due; a Market-Feed, if the ticker is full; and the next
+//! card. So the market's transactions follow from orders: there is a
 //! Trade-Result for each, and a Market-Feed for ten. What became of a transaction the client hears
 //! once it has committed; one of the market's that was given up begins anew.
 
@@ -107,10 +108,8 @@ pub struct Client {
     market: Market,
     /// By how much a committed Trade-Order advances market time, in microseconds.
     order_us: u64,
-    /// The minute of market time of the last Data-Maintenance, if it is this client's.
-    minute: Option<u64>,
-    /// How many there were.
-    maintained: u64,
+    /// Whether it may run Data-Maintenance.
+    maintains: bool,
     pub(super) shared: Arc<Shared>,
 }
 
@@ -126,10 +125,9 @@ impl Client {
     ) -> Client {
         let (scale, number) = (parameters.scale, client as u16);
         let all = 0..scale.homes();
-        let here = match all.clone().any(|home| owner(scale.slot(home)) == shard) {
-            true => shard,
-            false => owner(scale.slot(client as u32 % scale.homes())),
-        };
+        let away = !all.clone().any(|home| owner(scale.slot(home)) == shard);
+        let here = if away { owner(scale.slot(client as u32 % scale.homes())) } else { shard };
+        shared.minute.fetch_max(shared.market_us.load(Relaxed) / MINUTE_US, Relaxed);
         Client {
             rng: Rng::new(!parameters.seed, client as u64),
             number,
@@ -142,9 +140,7 @@ impl Client {
                 MarketTime::Orders => order_us(parameters),
                 MarketTime::Clock(_) => 0,
             },
-            minute: (parameters.maintenance && number == 0)
-                .then(|| shared.market_us.load(Relaxed) / MINUTE_US),
-            maintained: 0,
+            maintains: parameters.maintenance && (number == 0 || away),
             shared,
         }
     }
@@ -192,10 +188,8 @@ impl Client {
             return Turn::Entry(entry);
         }
         let minute = self.shared.market_us.load(Relaxed) / MINUTE_US;
-        if self.minute.is_some_and(|last| last < minute) {
-            self.minute = Some(minute);
-            self.maintained += 1;
-            return Turn::Maintenance(self.maintained - 1);
+        if self.maintains && self.shared.minute.fetch_max(minute, Relaxed) < minute {
+            return Turn::Maintenance(self.shared.maintained.fetch_add(1, Relaxed));
         }
         let answer = self.market.answer(tpce, self.market_ms());
         if let Some(answer) = answer {

@@ -1,7 +1,7 @@
 //! The initial population (clause 2.6).
 //!
-//! Unit 0 is what is everywhere; unit 1 the names of taxes; then each home is a unit, and each
-//! company with its securities. A unit draws from its own streams of random numbers, so units can
+//! Unit 0 is what is everywhere; unit 1 the names of taxes; then each company with its securities is
+//! a unit, and each home. A unit draws from its own streams of random numbers, so units can
 //! be loaded in any order, by any number of threads. What a home has of its trades comes from
 //! [`InitialDays`]; the index of trades by security has those of all homes, which the first market
 //! place that is loaded computes for all.
@@ -55,11 +55,11 @@ enum Unit {
 
 impl Unit {
     fn new(scale: Scale, unit: usize) -> Unit {
-        match (unit as u32, scale.homes()) {
+        match (unit as u32, scale.companies()) {
             (0, _) => Unit::Copies,
             (1, _) => Unit::TaxNames,
-            (unit, homes) if unit < 2 + homes => Unit::Home(unit - 2),
-            (unit, homes) => Unit::Company(unit - 2 - homes),
+            (unit, companies) if unit < 2 + companies => Unit::Company(unit - 2),
+            (unit, companies) => Unit::Home(unit - 2 - companies),
         }
     }
 }

@@ -167,6 +167,9 @@ pub(crate) struct Shared {
     clock_first_ns: AtomicU64,
     /// Where clients begin to count their trades: behind those that earlier runs have left.
     first_sequence: AtomicU64,
+    /// The minute of market time of the last Data-Maintenance, and how many there were.
+    minute: AtomicU64,
+    maintained: AtomicU64,
     /// Orders that wait for the market's answer, and the largest number of them.
     open: AtomicU64,
     open_max: AtomicU64,
@@ -305,6 +308,7 @@ impl Workload for Tpce {
         Kind::writing("trade_cleanup").per(0),
     ];
     const SUMS: &'static [&'static str] = conditions::SUMS;
+    const READS_COPIES_AT_HAND: bool = true;
 
     fn tables(&self) -> Vec<TableSpec> {
         schema::tables(self.scale(), self.parameters.split_columns)
