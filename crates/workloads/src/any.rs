@@ -48,6 +48,10 @@ pub trait AnyWorkload: Send + Sync {
     fn judge_snapshot(&self, audit: &dyn AnyAudit) -> Vec<Check>;
     /// See [`Workload::found`]. The audits are this workload's.
     fn found(&self, audits: &[Box<dyn AnyAudit>]) -> Tally;
+    /// See [`Workload::clean_ups`]. The audits are this workload's.
+    fn clean_ups(&self, audits: &[Box<dyn AnyAudit>]) -> Vec<Box<dyn AnyTransaction>>;
+    /// See [`Workload::exhausted`].
+    fn exhausted(&self) -> Option<&'static str>;
     /// See [`Workload::judge`]. The audits are this workload's.
     fn judge(&self, audits: Vec<Box<dyn AnyAudit>>, tally: &Tally) -> Vec<Check>;
 }
@@ -65,6 +69,14 @@ pub trait AnyClient {
     fn rows_read(&self) -> Option<u32>;
     /// Tells what became of it: see [`Workload::done`].
     fn done(&mut self, committed: bool);
+}
+
+/// A transaction that no client has drawn.
+pub trait AnyTransaction: Send {
+    /// What to run.
+    fn procedure(&mut self) -> &mut dyn AnyProcedure;
+    /// Counts it, if it has committed.
+    fn tally(&self, tally: &mut Tally);
 }
 
 /// A read-only transaction that reads what invariants speak about.
@@ -138,11 +150,17 @@ impl<W: Workload> AnyWorkload for W {
     }
 
     fn found(&self, audits: &[Box<dyn AnyAudit>]) -> Tally {
-        let own = audits.iter().map(|audit| {
-            let audit: &dyn Any = &**audit;
-            audit.downcast_ref().expect("an audit goes back to its workload")
-        });
-        Workload::found(self, &own.collect::<Vec<&W::Audit>>())
+        Workload::found(self, &own::<W>(audits))
+    }
+
+    fn clean_ups(&self, audits: &[Box<dyn AnyAudit>]) -> Vec<Box<dyn AnyTransaction>> {
+        let transactions = Workload::clean_ups(self, &own::<W>(audits)).into_iter();
+        let boxed = |procedure| Box::new(TransactionOf::<W>(procedure)) as Box<dyn AnyTransaction>;
+        transactions.map(boxed).collect()
+    }
+
+    fn exhausted(&self) -> Option<&'static str> {
+        Workload::exhausted(self)
     }
 
     fn judge(&self, audits: Vec<Box<dyn AnyAudit>>, tally: &Tally) -> Vec<Check> {
@@ -150,6 +168,28 @@ impl<W: Workload> AnyWorkload for W {
             *(audit as Box<dyn Any>).downcast().expect("an audit goes back to its workload")
         };
         Workload::judge(self, &audits.into_iter().map(own).collect::<Vec<W::Audit>>(), tally)
+    }
+}
+
+/// Audits of a workload with their type.
+fn own<W: Workload>(audits: &[Box<dyn AnyAudit>]) -> Vec<&W::Audit> {
+    let own = audits.iter().map(|audit| {
+        let audit: &dyn Any = &**audit;
+        audit.downcast_ref().expect("an audit goes back to its workload")
+    });
+    own.collect()
+}
+
+struct TransactionOf<W: Workload>(W::Procedure);
+
+impl<W: Workload> AnyTransaction for TransactionOf<W> {
+    fn procedure(&mut self) -> &mut dyn AnyProcedure {
+        &mut self.0
+    }
+
+    fn tally(&self, tally: &mut Tally) {
+        tally.committed[W::kind(&self.0)] += 1;
+        W::tally(&self.0, &mut tally.sums);
     }
 }
 

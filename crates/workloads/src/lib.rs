@@ -16,7 +16,7 @@ pub mod tpcc;
 pub mod tpce;
 mod verdict;
 
-pub use any::{AnyAudit, AnyClient, AnyWorkload};
+pub use any::{AnyAudit, AnyClient, AnyTransaction, AnyWorkload};
 use plimsoll_txn::attempt::ProtocolOptions;
 use plimsoll_txn::chopping::{Chopping, PieceType, Unrepairable};
 use plimsoll_txn::executable::AnyProcedure;
@@ -40,7 +40,7 @@ const NOT_LOADED: Abort = Abort::Refused;
 /// A benchmark's data, transactions and invariants.
 pub trait Workload: Clone + Send + Sync + 'static {
     /// All its transactions, usually an enum.
-    type Procedure: Procedure + AnyProcedure + 'static;
+    type Procedure: Procedure + AnyProcedure + Send + 'static;
     /// What one client keeps between transactions: its random numbers and its home.
     type Client: 'static;
     /// A read-only transaction that reads what the invariants of one unit speak about.
@@ -159,6 +159,18 @@ pub trait Workload: Clone + Send + Sync + 'static {
     /// judged here: where the data tells the same number twice and differently, this goes by one of
     /// the two, and [`Workload::judge`] compares both with it.
     fn found(&self, audits: &[&Self::Audit]) -> Tally;
+
+    /// Transactions that give up what earlier runs have left open, by what all of
+    /// [`Workload::audits`] have seen. A further run on the same data begins with them, one after
+    /// the other, and counts them like its clients'.
+    fn clean_ups(&self, _audits: &[&Self::Audit]) -> Vec<Self::Procedure> {
+        Vec::new()
+    }
+
+    /// Why its clients cannot go on, as a sentence, if they cannot: a run ends with it.
+    fn exhausted(&self) -> Option<&'static str> {
+        None
+    }
 
     /// Judges all audits of [`Workload::audits`] after a run: the conditions that hold at every
     /// moment, and those that compare the data with what the drivers counted since the load.

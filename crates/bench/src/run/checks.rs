@@ -12,7 +12,7 @@ use plimsoll_txn::pairs::Pair;
 use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads};
 use plimsoll_types::history::{History, Install, of_one_copy};
 use plimsoll_types::{Abort, ColumnGroup, Key, Partitioning, Slot, TableId};
-use plimsoll_workloads::{AnyAudit, AnyWorkload, Tally};
+use plimsoll_workloads::{AnyAudit, AnyTransaction, AnyWorkload, Tally};
 
 use super::client::Recorded;
 use super::site::{Control, Phase};
@@ -64,9 +64,12 @@ impl Procedure for LookUp {
 
 plimsoll_txn::executable!(LookUp);
 
+/// A database that cannot be read for this long is not read at all, in nanoseconds.
+const READ_MAX_NS: u64 = 10_000_000_000;
+
 /// Whether the first rows of the first and of the last unit are there; and, if clients are to have
 /// copies of their own, which they draw from the same seed, that the copies are the same.
-pub fn is_loaded(engine: &Engine, workload: &dyn AnyWorkload) -> bool {
+pub fn is_loaded(engine: &Engine, workload: &dyn AnyWorkload) -> Result<bool, String> {
     let mut rows = Vec::new();
     for unit in [0, workload.units() - 1] {
         let slot = workload.unit_slot(unit);
@@ -83,42 +86,68 @@ pub fn is_loaded(engine: &Engine, workload: &dyn AnyWorkload) -> bool {
     let mut look_up = LookUp { found: vec![false; rows.len()], rows };
     let coordinator = engine.coordinators().next().expect("transactions are coordinated here");
     engine.run_on(coordinator, move |shard| async move {
-        run_to_the_end(&*shard, &mut look_up).await;
-        look_up.found.into_iter().all(|found| found)
+        run_to_the_end(&*shard, &mut look_up).await?;
+        Ok(look_up.found.into_iter().all(|found| found))
     })
 }
 
-/// What is there of earlier runs, on the quiesced database, and whether it fits together.
-pub fn found(engine: &Engine, workload: &dyn AnyWorkload) -> (Tally, Vec<Check>) {
-    let audits = audits(engine, workload);
-    let found = workload.found(&audits);
-    let checks = workload.judge(audits, &found).into_iter().map(convert).collect();
-    (found, checks)
+/// What is there of earlier runs, on the quiesced database, and whether it fits together. If it
+/// does, what they have left open is given up, which is counted as well.
+pub fn found(engine: &Engine, workload: &dyn AnyWorkload) -> Result<(Tally, Vec<Check>), String> {
+    let audits = audits(engine, workload)?;
+    let (mut found, clean_ups) = (workload.found(&audits), workload.clean_ups(&audits));
+    let checks: Vec<Check> = workload.judge(audits, &found).into_iter().map(convert).collect();
+    if checks.iter().all(|check| check.ok) {
+        found.add(&clean_up(engine, workload.no_tally(), clean_ups)?);
+    }
+    Ok((found, checks))
+}
+
+/// Runs transactions that give up what earlier runs have left open.
+fn clean_up(
+    engine: &Engine,
+    mut tally: Tally,
+    transactions: Vec<Box<dyn AnyTransaction>>,
+) -> Result<Tally, String> {
+    let coordinator = engine.coordinators().next().expect("transactions are coordinated here");
+    engine.run_on(coordinator, move |shard| async move {
+        for mut transaction in transactions {
+            run_to_the_end(&*shard, transaction.procedure()).await?;
+            transaction.tally(&mut tally);
+        }
+        Ok(tally)
+    })
 }
 
 /// The workload's invariants on the quiesced database.
-pub fn invariants(engine: &Engine, workload: &dyn AnyWorkload, tally: &Tally) -> Vec<Check> {
-    workload.judge(audits(engine, workload), tally).into_iter().map(convert).collect()
+pub fn invariants(engine: &Engine, workload: &dyn AnyWorkload, tally: &Tally) -> Result<Vec<Check>, String> {
+    Ok(workload.judge(audits(engine, workload)?, tally).into_iter().map(convert).collect())
 }
 
 /// Reads what invariants speak about.
-fn audits(engine: &Engine, workload: &dyn AnyWorkload) -> Vec<Box<dyn AnyAudit>> {
+fn audits(engine: &Engine, workload: &dyn AnyWorkload) -> Result<Vec<Box<dyn AnyAudit>>, String> {
     let mut audits = Vec::new();
     for (mut audit, shard) in workload.audits().into_iter().zip(engine.coordinators().cycle()) {
         audits.push(engine.run_on(shard, move |shard| async move {
-            run_to_the_end(&*shard, audit.procedure()).await;
-            audit
-        }));
+            run_to_the_end(&*shard, audit.procedure()).await.map(|()| audit)
+        })?);
     }
-    audits
+    Ok(audits)
 }
 
-/// Attempts a procedure until it commits.
-async fn run_to_the_end(shard: &dyn AnyShard, procedure: &mut dyn AnyProcedure) {
-    let mut coordinator = shard.coordinator();
-    while coordinator.execute(Attempt::default(), procedure).await.is_err() {
+/// Attempts a procedure until it commits. One that fails for too long is given up, with a sentence.
+async fn run_to_the_end(shard: &dyn AnyShard, procedure: &mut dyn AnyProcedure) -> Result<(), String> {
+    let (mut coordinator, begun) = (shard.coordinator(), shard.clock().0);
+    while let Err(abort) = coordinator.execute(Attempt::default(), procedure).await {
+        if shard.clock().0 - begun > READ_MAX_NS {
+            return Err(format!(
+                "the data cannot be read ({}): is a node gone, or a row that was loaded?",
+                abort.name()
+            ));
+        }
         shard.pause().await;
     }
+    Ok(())
 }
 
 /// Starts the online check: snapshots of what must hold at every moment, while writers run.

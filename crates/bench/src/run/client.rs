@@ -23,6 +23,10 @@ use crate::cli::plan::{BenchPlan, CLIENTS_MAX};
 /// processes: some times as long as a distributed transaction holds its locks.
 pub const BACK_OFF_MAX_NS: [u64; 2] = [64_000, 1_000_000];
 
+/// A transaction that is refused this often in a row lacks a row that it needs. A shard that takes
+/// the client for dead refuses one or a few.
+const REFUSALS_MAX: u32 = 100;
+
 /// Longer latencies count as this long, in nanoseconds.
 const LATENCY_MAX_NS: u64 = 100_000_000_000;
 
@@ -166,6 +170,7 @@ impl Recorded {
 struct Shared {
     /// By transaction type: how many count as one.
     per: Vec<u32>,
+    names: Vec<&'static str>,
     finished: RefCell<Finished>,
     clients: Cell<usize>,
     done: Cell<Option<Sender<Finished>>>,
@@ -192,6 +197,7 @@ pub fn start(
     engine.spawn_on(shard, move |env| async move {
         let shared = Rc::new(Shared {
             per: workload.kinds().iter().map(|kind| kind.per).collect(),
+            names: workload.kinds().iter().map(|kind| kind.name).collect(),
             finished: RefCell::new(Finished {
                 counts: vec![Counts::default(); workload.kinds().len()],
                 tally: workload.no_tally(),
@@ -281,7 +287,7 @@ async fn run(
         // The request of a client on another machine would have been in the inbox when this pass
         // began.
         let attempt = Attempt { age: env.clock().0, freshness };
-        let mut aborts = 0u32;
+        let (mut aborts, mut refusals) = (0u32, 0u32);
         let committed = loop {
             match coordinator.execute(attempt, client.procedure()).await {
                 Ok(()) => break true,
@@ -295,6 +301,12 @@ async fn run(
                     if abort == Abort::Full {
                         // Nearly every write would be refused from now on, so the run is over.
                         control.full.store(true, Relaxed);
+                        break false;
+                    }
+                    refusals = if abort == Abort::Refused { refusals + 1 } else { 0 };
+                    if refusals == REFUSALS_MAX {
+                        // The first one that is told ends the run.
+                        let _ = control.refused.set(shared.names[kind]);
                         break false;
                     }
                     live.1.store(live.1.load(Relaxed) + 1, Relaxed);

@@ -5,9 +5,9 @@
 //! as long as they take. The leader of the run (`mod.rs`) has one site that it calls, in its own
 //! process, or tells several over pipes (`members.rs`).
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{self, Receiver, TryRecvError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use plimsoll_engine::{Cluster, Engine, EngineOptions, NodeConfig, machine};
@@ -19,8 +19,8 @@ use plimsoll_txn::attempt::{LockPolicy as Policy, ProtocolOptions};
 use plimsoll_txn::base::GraphSize;
 use plimsoll_txn::pairs::Pair;
 use plimsoll_txn::timestamp::OracleOptions;
-use plimsoll_types::{Key, ShardId, TableId};
 use plimsoll_types::history::Install;
+use plimsoll_types::{Key, ShardId, TableId};
 use plimsoll_workloads::{AnyWorkload, Tally};
 use quanta::Clock;
 
@@ -247,6 +247,8 @@ pub struct Control {
     phase: AtomicU8,
     /// Set by a client whose transaction was refused because memory is full.
     pub full: AtomicBool,
+    /// The type of a transaction that a client has given up because it was always refused.
+    pub refused: OnceLock<&'static str>,
     /// The first shard of this process.
     first: ShardId,
     /// Per shard: committed, aborted attempts.
@@ -392,6 +394,7 @@ impl Site {
         let control = Control {
             phase: AtomicU8::new(Phase::WarmUp as u8),
             full: AtomicBool::new(false),
+            refused: OnceLock::new(),
             first: engine.runtime().first(),
             live: engine.coordinators().map(|_| Default::default()).collect(),
             back_off_max_ns: client::BACK_OFF_MAX_NS[usize::from(far)],
@@ -429,6 +432,7 @@ impl Site {
             Order::Load => self.load()?,
             Order::Sample => {
                 self.see_that_all_are_there()?;
+                self.see_that_clients_can_go_on()?;
                 return Ok(Answer::Sample(self.sample()));
             }
             Order::Tables => return Ok(Answer::Tables(self.tables()?)),
@@ -453,7 +457,7 @@ impl Site {
             Order::Audit(tally) => {
                 let mut all = self.found.clone();
                 all.add(tally);
-                return Ok(Answer::Checks(checks::invariants(&self.engine, &*self.workload, &all)));
+                return Ok(Answer::Checks(checks::invariants(&self.engine, &*self.workload, &all)?));
             }
         }
         Ok(Answer::Done)
@@ -486,8 +490,18 @@ impl Site {
         ))
     }
 
-    /// Waits until all nodes of a cluster are ready, checks that the rows are there, and counts
-    /// what earlier runs have made of them.
+    /// What will not pass would be attempted for ever.
+    fn see_that_clients_can_go_on(&self) -> Result<(), String> {
+        if let Some(kind) = self.control.refused.get() {
+            return Err(format!(
+                "a {kind} was refused again and again, and the run ends: a row that was loaded is not there"
+            ));
+        }
+        self.workload.exhausted().map_or(Ok(()), |why| Err(format!("{why}; the run ends")))
+    }
+
+    /// Waits until all nodes of a cluster are ready, checks that the rows are there, counts what
+    /// earlier runs have made of them, and gives up what those have left open.
     fn find_loaded(&mut self, cluster: &Cluster) -> Result<(), String> {
         let begun = Instant::now();
         while !self.states()?.iter().all(|state| state.ready) {
@@ -496,7 +510,7 @@ impl Site {
             }
             std::thread::sleep(Duration::from_millis(50));
         }
-        if !checks::is_loaded(&self.engine, &*self.workload) {
+        if !checks::is_loaded(&self.engine, &*self.workload)? {
             return Err(format!(
                 "{} at this scale{} is not loaded on cluster {:?}: run the same command with --load first",
                 self.workload.name(),
@@ -507,7 +521,7 @@ impl Site {
         if self.workload.reads_copies_at_hand() {
             copy(&self.engine, &*self.workload);
         }
-        let (found, checks) = checks::found(&self.engine, &*self.workload);
+        let (found, checks) = checks::found(&self.engine, &*self.workload)?;
         self.found = found;
         match checks.into_iter().find(|check| !check.ok) {
             None => Ok(()),

@@ -196,10 +196,16 @@ impl Client {
             self.shared.open.fetch_sub(1, Relaxed);
             return Turn::Answer(answer);
         }
-        match self.market.feed() {
-            Some(entry) => Turn::Entry(entry),
-            None => Turn::Card(self.deck.draw(&mut self.rng)),
+        if let Some(entry) = self.market.feed() {
+            return Turn::Entry(entry);
         }
+        let card = self.deck.draw(&mut self.rng);
+        if card == Card::TradeOrder && self.sequence >= Trade::SEQUENCE_MAX {
+            // The run will end: until then the client only looks.
+            self.shared.exhausted.store(true, Relaxed);
+            return Turn::Card(Card::TradeStatus);
+        }
+        Turn::Card(card)
     }
 
     /// What it does next at the end of a run, when customers begin nothing any more and market time

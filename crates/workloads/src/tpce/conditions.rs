@@ -233,6 +233,15 @@ pub(super) fn found(parameters: &Parameters, audits: &[&Audit]) -> Tally {
     Tally { committed: Vec::new(), sums: changes(parameters, &homes, &markets) }
 }
 
+/// The accounts that have trades which are pending or submitted.
+pub(super) fn accounts_with_open_trades(audits: &[&Audit]) -> impl Iterator<Item = u32> {
+    let (homes, _) = parts(audits);
+    homes.into_iter().flat_map(|home| {
+        let accounts = (home.first_account()..).zip(&home.seen.accounts);
+        accounts.filter(|(_, seen)| seen.open > 0).map(|(account, _)| account)
+    })
+}
+
 /// Where a further run on the same data goes on: the largest number that a client has counted for a
 /// trade, and the latest date of a trade of the run or of a price.
 pub(super) fn last_sequence_and_date(audits: &[&Audit]) -> (u64, u64) {

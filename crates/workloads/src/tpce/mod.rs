@@ -35,7 +35,7 @@ mod trades;
 #[cfg(test)]
 mod write_tests;
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 use plimsoll_txn::chopping::{Chopping, Unrepairable};
@@ -47,8 +47,8 @@ use broker_volume::BrokerVolume;
 pub use client::Client;
 use client::{Card, Turn};
 use conditions::{
-    CASH_CENTS, COMMISSION_CENTS, COMPLETED_TRADES, FEED_QUANTITY, ORDERED_TRADES, SETTLED_CENTS,
-    SUBMITTED_LIMIT_ORDERS,
+    CANCELLED_TRADES, CASH_CENTS, COMMISSION_CENTS, COMPLETED_TRADES, FEED_QUANTITY, ORDERED_TRADES,
+    SETTLED_CENTS, SUBMITTED_LIMIT_ORDERS,
 };
 use customer_position::CustomerPosition;
 use data_maintenance::DataMaintenance;
@@ -170,6 +170,8 @@ pub(crate) struct Shared {
     /// The minute of market time of the last Data-Maintenance, and how many there were.
     minute: AtomicU64,
     maintained: AtomicU64,
+    /// Whether a client has used up its numbers for trades.
+    exhausted: AtomicBool,
     /// Orders that wait for the market's answer, and the largest number of them.
     open: AtomicU64,
     open_max: AtomicU64,
@@ -411,6 +413,10 @@ impl Workload for Tpce {
                 sums[FEED_QUANTITY] += i64::from(feed.entry().quantity);
                 sums[SUBMITTED_LIMIT_ORDERS] += feed.triggered().len() as i64;
             }
+            Transaction::TradeCleanup(cleanup) => {
+                sums[CANCELLED_TRADES] += cleanup.cancelled() as i64;
+                sums[SUBMITTED_LIMIT_ORDERS] += cleanup.pending() as i64;
+            }
             _ => {}
         }
     }
@@ -454,6 +460,19 @@ impl Workload for Tpce {
         let passed_ms = numbers::trading_of(date).saturating_sub(self.prices().before_s * 1000);
         self.shared.market_us.fetch_max(1000 * passed_ms, Relaxed);
         conditions::found(&self.parameters, audits)
+    }
+
+    fn clean_ups(&self, audits: &[&Audit]) -> Vec<Transaction> {
+        let open = conditions::accounts_with_open_trades(audits);
+        open.map(|account| Transaction::TradeCleanup(TradeCleanup::new(self, account))).collect()
+    }
+
+    fn exhausted(&self) -> Option<&'static str> {
+        let exhausted = self.shared.exhausted.load(Relaxed);
+        exhausted.then_some(
+            "a client has ordered 8,388,607 trades since the load, the most that it has numbers for: start the nodes \
+             anew, and load them again",
+        )
     }
 
     fn judge(&self, audits: &[Audit], tally: &Tally) -> Vec<Check> {

@@ -357,10 +357,13 @@ impl Trade {
         Trade(u64::from(home) << 40 | number)
     }
 
-    /// The trade of a run that a client counts as number `sequence`. A client that has used up all
-    /// numbers is a panic: that takes eight million orders.
+    /// The largest number that a client counts for a trade.
+    pub const SEQUENCE_MAX: u64 = (1 << SEQUENCE_BITS) - 1;
+
+    /// The trade of a run that a client counts as number `sequence`, at most
+    /// [`Trade::SEQUENCE_MAX`].
     pub fn of_client(home: u32, client: u16, sequence: u64) -> Trade {
-        assert!(sequence < 1 << SEQUENCE_BITS, "client {client} has no more numbers for trades");
+        assert!(sequence <= Trade::SEQUENCE_MAX, "client {client} has a number for the trade");
         Trade::new(home, FIRST_NEW_TRADE | u64::from(client) << SEQUENCE_BITS | sequence)
     }
 
@@ -381,7 +384,7 @@ impl Trade {
 
     /// The number that its client counted, if it was made since the load.
     pub fn sequence(self) -> Option<u64> {
-        self.is_new().then_some(self.number() % (1 << SEQUENCE_BITS))
+        self.is_new().then_some(self.number() & Trade::SEQUENCE_MAX)
     }
 }
 

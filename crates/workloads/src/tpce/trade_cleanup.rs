@@ -12,7 +12,7 @@ use plimsoll_txn::procedure::{Access, Piece, Procedure, Reads, Scan};
 use plimsoll_types::{Abort, Slot};
 
 use super::Tpce;
-use super::numbers::{Scale, Trade, accounts_of};
+use super::numbers::{Scale, Trade};
 use super::reference::Status;
 use super::schema::{self, *};
 use super::trades::*;
@@ -42,18 +42,16 @@ struct Cancelled {
 }
 
 impl TradeCleanup {
-    /// One for each account.
-    pub fn all(tpce: &Tpce) -> impl Iterator<Item = TradeCleanup> {
-        let (layout, scale) = (tpce.layout(), tpce.scale());
-        let customers = (0..scale.homes()).flat_map(move |home| scale.customers_of(home));
-        customers.flat_map(accounts_of).map(move |account| TradeCleanup {
-            layout,
-            scale,
+    /// The one of an account.
+    pub fn new(tpce: &Tpce, account: u32) -> TradeCleanup {
+        TradeCleanup {
+            layout: tpce.layout(),
+            scale: tpce.scale(),
             account,
             trades: Vec::new(),
             broker: 0,
             cancelled: Vec::new(),
-        })
+        }
     }
 
     /// The account's trades that may have been made since the load.
@@ -133,6 +131,11 @@ impl TradeCleanup {
     /// Output: how many trades were given up.
     pub fn cancelled(&self) -> usize {
         self.cancelled.len()
+    }
+
+    /// Output: how many of them were pending.
+    pub fn pending(&self) -> usize {
+        self.cancelled.iter().filter(|cancelled| cancelled.pending).count()
     }
 }
 

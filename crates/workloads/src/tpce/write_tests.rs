@@ -315,7 +315,8 @@ fn a_new_client_gives_up_what_an_earlier_one_has_left() {
         let open = run.orders - run.results;
         assert!(open > 0 && !run.keys(TRADE_REQUEST).is_empty());
         let mut cancelled = 0;
-        for mut cleanup in TradeCleanup::all(&run.tpce) {
+        for &account in run.balances.keys() {
+            let mut cleanup = TradeCleanup::new(&run.tpce, account);
             assert_eq!(run.database.run(&mut cleanup), Ok(()));
             cancelled += cleanup.cancelled() as u64;
         }

@@ -141,6 +141,8 @@ pub(in crate::tpce) struct AccountSeen {
     pub(in crate::tpce) balance: i64,
     /// Trades, less TRADE_BY_ACCOUNT.
     pub(in crate::tpce) by_account: Set,
+    /// Number of trades that are pending or submitted.
+    pub(in crate::tpce) open: u32,
     /// What trades have left of lots, less HOLDING.
     pub(in crate::tpce) lots: Set,
 }

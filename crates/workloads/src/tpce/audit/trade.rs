@@ -221,8 +221,10 @@ impl HomeSeen {
     /// Counts a trade for its account and for its broker.
     fn see_owner(&mut self, whole: &Whole<'_>) {
         let &Whole { trade, account, security, quantity, date, .. } = whole;
+        let open = [Status::Pending as u8, Status::Submitted as u8].contains(&whole.state.status);
         let found = self.account(account).and_then(|seen| {
             seen.by_account.add(fingerprint([trade.0, date]));
+            seen.open += u32::from(open);
             seen.broker
         });
         self.missing.expect(found.is_some(), || format!("account {account} of {:#x}", trade.0));
