@@ -11,7 +11,7 @@ use plimsoll_txn::timestamp::Freshness;
 use plimsoll_types::history::Transaction as Recorded;
 use plimsoll_types::random::Rng;
 use plimsoll_types::{Abort, ColumnGroup, Key, Timestamp, TxnId};
-use plimsoll_workloads::Tally;
+use plimsoll_workloads::{AnyAudit, Tally};
 
 use crate::workload::append::{Attempted, End};
 
@@ -122,6 +122,8 @@ pub struct Client<O> {
     pub pauses: u64,
     /// Whether half of its scans are in descending order.
     pub either_order: bool,
+    /// The last of its audits of a benchmark's workload that has committed.
+    pub(crate) last_audit: Option<Box<dyn AnyAudit>>,
     /// What it leaves behind.
     pub left: ClientResults,
     numbers: u64,
@@ -162,6 +164,7 @@ impl<O: Observer> Client<O> {
             token: Timestamp::ZERO,
             pauses: 1,
             either_order: false,
+            last_audit: None,
             left: ClientResults::default(),
             numbers: 0,
             present: None,

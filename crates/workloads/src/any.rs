@@ -42,8 +42,8 @@ pub trait AnyWorkload: Send + Sync {
     fn figures(&self) -> Vec<(&'static str, u64)>;
     /// See [`Workload::audits`].
     fn audits(&self) -> Vec<Box<dyn AnyAudit>>;
-    /// See [`Workload::online_audit`].
-    fn online_audit(&self, number: usize) -> Box<dyn AnyAudit>;
+    /// See [`Workload::online_audit`] and [`Workload::follow`]. The last audit is this workload's.
+    fn online_audit(&self, number: usize, last: Option<&dyn AnyAudit>) -> Box<dyn AnyAudit>;
     /// See [`Workload::judge_snapshot`]. The audit is one of this workload's.
     fn judge_snapshot(&self, audit: &dyn AnyAudit) -> Vec<Check>;
     /// See [`Workload::found`]. The audits are this workload's.
@@ -140,21 +140,24 @@ impl<W: Workload> AnyWorkload for W {
         audits.map(|audit| Box::new(audit) as Box<dyn AnyAudit>).collect()
     }
 
-    fn online_audit(&self, number: usize) -> Box<dyn AnyAudit> {
-        Box::new(Workload::online_audit(self, number))
+    fn online_audit(&self, number: usize, last: Option<&dyn AnyAudit>) -> Box<dyn AnyAudit> {
+        let mut audit = Workload::online_audit(self, number);
+        if let Some(last) = last {
+            Workload::follow(self, &mut audit, own::<W>(last));
+        }
+        Box::new(audit)
     }
 
     fn judge_snapshot(&self, audit: &dyn AnyAudit) -> Vec<Check> {
-        let audit = (audit as &dyn Any).downcast_ref();
-        Workload::judge_snapshot(self, audit.expect("an audit goes back to its workload"))
+        Workload::judge_snapshot(self, own::<W>(audit))
     }
 
     fn found(&self, audits: &[Box<dyn AnyAudit>]) -> Tally {
-        Workload::found(self, &own::<W>(audits))
+        Workload::found(self, &all_own::<W>(audits))
     }
 
     fn clean_ups(&self, audits: &[Box<dyn AnyAudit>]) -> Vec<Box<dyn AnyTransaction>> {
-        let transactions = Workload::clean_ups(self, &own::<W>(audits)).into_iter();
+        let transactions = Workload::clean_ups(self, &all_own::<W>(audits)).into_iter();
         let boxed = |procedure| Box::new(TransactionOf::<W>(procedure)) as Box<dyn AnyTransaction>;
         transactions.map(boxed).collect()
     }
@@ -171,13 +174,14 @@ impl<W: Workload> AnyWorkload for W {
     }
 }
 
-/// Audits of a workload with their type.
-fn own<W: Workload>(audits: &[Box<dyn AnyAudit>]) -> Vec<&W::Audit> {
-    let own = audits.iter().map(|audit| {
-        let audit: &dyn Any = &**audit;
-        audit.downcast_ref().expect("an audit goes back to its workload")
-    });
-    own.collect()
+/// An audit of a workload with its type.
+fn own<W: Workload>(audit: &dyn AnyAudit) -> &W::Audit {
+    (audit as &dyn Any).downcast_ref().expect("an audit goes back to its workload")
+}
+
+/// Several of them.
+fn all_own<W: Workload>(audits: &[Box<dyn AnyAudit>]) -> Vec<&W::Audit> {
+    audits.iter().map(|audit| own::<W>(&**audit)).collect()
 }
 
 struct TransactionOf<W: Workload>(W::Procedure);

@@ -151,6 +151,10 @@ pub trait Workload: Clone + Send + Sync + 'static {
     /// A read-only transaction for the online check, cheap enough to run while writers do.
     fn online_audit(&self, number: usize) -> Self::Audit;
 
+    /// Tells an online audit, before it runs, what the one before it has seen. Both are the same
+    /// client's, whose snapshots do not go back.
+    fn follow(&self, _audit: &mut Self::Audit, _last: &Self::Audit) {}
+
     /// Judges one audit that ran in one snapshot: conditions that hold at every moment.
     fn judge_snapshot(&self, audit: &Self::Audit) -> Vec<Check>;
 

@@ -164,6 +164,7 @@ pub fn start_online(
         let (mut audits, mut given_up) = (0, 0);
         let (mut violated, mut told) = (0, Vec::new());
         let mut coordinator = env.coordinator();
+        let mut last: Option<Box<dyn AnyAudit>> = None;
         'run: for number in 0.. {
             // Woken often enough to end with the run.
             let next = env.clock().0 + 1_000_000_000 / u64::from(per_second);
@@ -173,7 +174,7 @@ pub fn start_online(
                 }
                 env.sleep((next - env.clock().0).min(10_000_000)).await;
             }
-            let mut audit = workload.online_audit(number);
+            let mut audit = workload.online_audit(number, last.as_deref());
             let mut attempts = 0;
             while coordinator.execute(Attempt::default(), audit.procedure()).await.is_err() {
                 attempts += 1;
@@ -192,6 +193,7 @@ pub fn start_online(
                     told.push(format!("{}: {}", failure.name, failure.detail));
                 }
             }
+            last = Some(audit);
         }
         let mut detail = format!("{audits} audits in snapshots while writers ran, {violated} violated");
         if given_up > 0 {

@@ -14,12 +14,14 @@ impl<O: Observer> Client<O> {
         let (begin, attempt, seen) = (self.begin(), self.attempt(0), Seen::new());
         let kind = client.draw(self.shard.clock().0);
         if self.one_in(AUDIT_ONE_IN) {
-            let mut audit = workload.online_audit(self.rng.below(1 << 20) as usize);
+            let number = self.rng.below(1 << 20) as usize;
+            let mut audit = workload.online_audit(number, self.last_audit.as_deref());
             if let Ok(Some(committed)) = self.procedure("audit", attempt, audit.procedure()).await {
                 for check in workload.judge_snapshot(&*audit).into_iter().filter(|check| !check.ok) {
                     self.left.torn.push(format!("{:?}: {}: {}", committed.id, check.name, check.detail));
                 }
                 self.record(Ended { label: "audit", read_only: true, begin, number: 0, seen, committed });
+                self.last_audit = Some(audit);
             }
             return client.done(false);
         }

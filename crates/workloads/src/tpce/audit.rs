@@ -61,6 +61,13 @@ impl Audit {
     pub(super) fn online(parameters: &Parameters, number: usize) -> Audit {
         Audit::Glance(Glance::new(parameters, number))
     }
+
+    /// Lets a glance go on from the one before it.
+    pub(super) fn follow(&mut self, last: &Audit) {
+        if let (Audit::Glance(glance), Audit::Glance(last)) = (self, last) {
+            glance.follow(last);
+        }
+    }
 }
 
 /// Calls a method of whichever audit it is.

@@ -17,8 +17,10 @@
 //! | 11 | both indexes of trades by time have each trade once, at T_DTS |
 //! | 12 | there are as many trades, and completed trades, as were loaded and committed since |
 //! | 13 | the sum of LT_VOL is what was fed; LT_PRICE is 20.00 to 30.00 |
+//! | 14 | LT_DTS of a security does not go back between snapshots of one client |
 //!
-//! All hold at every moment, in any snapshot; but 10, 11 and 13 are about homes and market places,
+//! The last one only glances show, of which there are several. The others are judged after a run as
+//! well. All hold at every moment, in any snapshot; but 10, 11 and 13 are about homes and market places,
 //! whose audits are snapshots of their own, so that they are judged as a whole only after a run.
 //! What one audit shows of them is judged at once. That HOLDING_HISTORY has the same rows by trade
 //! and by lot is a check of its own.
@@ -26,6 +28,7 @@
 //! After a run the data is also compared with what the drivers counted ([`SUMS`]).
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use super::Parameters;
 use super::audit::glance::{At, Glance};
@@ -37,7 +40,9 @@ use crate::verdict::Verdict;
 use crate::{Check, Tally};
 
 /// How many conditions there are.
-const CONDITIONS: usize = 13;
+const CONDITIONS: usize = 14;
+/// Those that audits after a run can show.
+const AFTER_A_RUN: RangeInclusive<usize> = 1..=13;
 
 /// Names of the sums that drivers count; see [`Workload::SUMS`](crate::Workload::SUMS).
 pub const SUMS: &[&str] = &[
@@ -163,7 +168,14 @@ impl Judged {
                 self.condition(13).expect(seen.absent || (LOWEST..=HIGHEST).contains(&price), || {
                     format!("security {security} costs {price} cents")
                 });
-                &[10, 13]
+                let Some((_, date)) = glance.earlier.filter(|&(earlier, _)| earlier == security) else {
+                    return &[10, 13];
+                };
+                let now = seen.date;
+                self.condition(14).expect(seen.absent || date <= now, || {
+                    format!("LT_DTS of security {security} was {date} and is {now}")
+                });
+                &[10, 13, 14]
             }
             At::Broker(broker) => {
                 let what = format_args!("B_NUM_TRADES of {broker} and trades");
@@ -299,7 +311,7 @@ pub(super) fn judge(parameters: &Parameters, audits: &[Audit], tally: &Tally) ->
     compare(&mut states, &[CANCELLED_TRADES, SUBMITTED_LIMIT_ORDERS]);
     compare(&mut money, &[COMMISSION_CENTS, SETTLED_CENTS, CASH_CENTS]);
 
-    let mut checks = judged.checks(1..=CONDITIONS);
+    let mut checks = judged.checks(AFTER_A_RUN);
     checks.push(judged.by_lot());
     checks.push(states.check("tpce limits and cancellations are those committed"));
     checks.push(money.check("tpce commissions and settlements are those committed"));

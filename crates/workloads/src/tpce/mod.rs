@@ -449,6 +449,10 @@ impl Workload for Tpce {
         Audit::online(&self.parameters, number)
     }
 
+    fn follow(&self, audit: &mut Audit, last: &Audit) {
+        audit.follow(last);
+    }
+
     fn judge_snapshot(&self, audit: &Audit) -> Vec<Check> {
         conditions::judge_snapshot(audit)
     }

@@ -4,10 +4,11 @@
 //! | of | conditions | what it reads |
 //! |---|---|---|
 //! | an account | 3, 4, 8 | lots and their sums, and the cash of all its trades since the load |
-//! | a security | 10, 13 | its price and its pending orders, then at each home their trades |
+//! | a security | 10, 13, 14 | its price and its pending orders, then at each home their trades |
 //! | a broker | 1, 2 | all trades of the accounts that it has, a few accounts at a time |
 //!
 //! Glances at brokers are rare: five hundred accounts have some 30,000 trades after five days.
+//! Every other glance at a security is at the one that the client has looked at before.
 
 use std::ops::ControlFlow;
 
@@ -34,6 +35,10 @@ const ACCOUNTS_PER_STAGE: usize = if cfg!(test) { 2 } else { 20 };
 pub struct Glance {
     parameters: Parameters,
     pub(in crate::tpce) at: At,
+    /// Whether it is at the security that was looked at before, if it is at one.
+    again: bool,
+    /// The security that the client has looked at last, and its LT_DTS then.
+    pub(in crate::tpce) earlier: Option<(u32, u64)>,
     /// Trades that the last stage has found.
     trades: Vec<Trade>,
     /// Accounts of the broker.
@@ -64,8 +69,9 @@ pub(in crate::tpce) struct GlanceSeen {
     pub(in crate::tpce) cash: i64,
     /// Condition 10 by piece.
     pub(in crate::tpce) requests: Vec<Verdict>,
-    /// LT_PRICE.
+    /// LT_PRICE and LT_DTS.
     pub(in crate::tpce) price: i64,
+    pub(in crate::tpce) date: u64,
     /// B_NUM_TRADES and B_COMM_TOTAL, and the same by completed trades.
     pub(in crate::tpce) trades: i64,
     pub(in crate::tpce) commissions: i64,
@@ -90,10 +96,23 @@ impl Glance {
         Glance {
             parameters: parameters.clone(),
             at,
+            again: number % 4 == 2,
+            earlier: None,
             trades: Vec::new(),
             accounts: Vec::new(),
             requests: Vec::new(),
             seen: GlanceSeen::default(),
+        }
+    }
+
+    /// Goes on from the glance before it, of the same client.
+    pub(super) fn follow(&mut self, last: &Glance) {
+        self.earlier = match last.at {
+            At::Security(security) if !last.seen.absent => Some((security, last.seen.date)),
+            _ => last.earlier,
+        };
+        if let (At::Security(_), true, Some((security, _))) = (self.at, self.again, self.earlier) {
+            self.at = At::Security(security);
         }
     }
 
@@ -194,9 +213,9 @@ impl Glance {
         })?;
         requests.sort_by_key(|request| request.trade);
         self.requests = requests;
-        let price = row.map_or(0, |row| row.price.get().into());
+        let (price, date) = row.map_or((0, 0), |row| (row.price.get().into(), row.date.get()));
         let requests = vec![Verdict::default(); self.homes().count()];
-        self.seen = GlanceSeen { absent: row.is_none(), price, requests, ..GlanceSeen::default() };
+        self.seen = GlanceSeen { absent: row.is_none(), price, date, requests, ..GlanceSeen::default() };
         Ok(())
     }
 

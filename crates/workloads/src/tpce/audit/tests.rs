@@ -16,11 +16,10 @@ use crate::tpce::numbers::{ISSUES_MAX, Trade, accounts_of};
 use crate::tpce::people;
 use crate::tpce::reference::{Status, TradeType, commission, sector_of, settlement};
 use crate::tpce::schema::{self, *};
-use crate::tpce::trade_cleanup::TradeCleanup;
 use crate::tpce::trade_result::TradeResult;
 use crate::tpce::trade_update::TradeUpdate;
 use crate::tpce::{Tpce, load, trade_order};
-use crate::{Check, Tally};
+use crate::{Check, Tally, Workload};
 
 /// Rows that look as if some trades had been loaded and others made since.
 #[derive(Clone)]
@@ -297,9 +296,13 @@ fn failed(checks: &[Check]) -> Vec<String> {
 
 fn glances(parameters: &Parameters, database: &mut Database) -> Vec<Check> {
     let mut checks = Vec::new();
+    let mut last = None;
     for number in 0..400 {
-        let audit = run_audit(database, &mut Audit::online(parameters, number));
+        let mut audit = Audit::online(parameters, number);
+        last.iter().for_each(|last| audit.follow(last));
+        let audit = run_audit(database, &mut audit);
         checks.extend(judge_snapshot(&audit));
+        last = Some(audit);
     }
     checks
 }
@@ -336,7 +339,7 @@ fn the_conditions_hold_for_sound_data() {
         let checks = glances(&data.parameters, &mut database);
         assert_eq!(failed(&checks).len(), 0, "{checks:#?}");
         let names: BTreeSet<_> = checks.iter().map(|check| &check.name).collect();
-        assert_eq!(names.len(), 8, "1, 2, 3, 4, 8, 10, 13 and whether rows are there: {names:?}");
+        assert_eq!(names.len(), 9, "1, 2, 3, 4, 8, 10, 13, 14 and whether rows are there: {names:?}");
         database.interrupt_after = None;
         let here: [fn(Slot) -> bool; 3] = [|_| true, |slot| slot.0 == 0, |slot| slot.0 % 2 == 1];
         for here in here {
@@ -539,6 +542,33 @@ fn glances_see_errors_where_they_look() {
     });
 }
 
+#[test]
+fn a_glance_sees_that_a_security_has_gone_back_in_time() {
+    let data = Data::new(parameters());
+    let mut database = data.load();
+    let securities: Vec<Key> = database.rows(LAST_TRADE.row()).map(|(key, _)| key.clone()).collect();
+    let set = |database: &mut Database, date: u64| {
+        for key in &securities {
+            corrupt(database, key, |row: &mut LastTrade| row.date = date.into());
+        }
+    };
+    // One at a security, one at an account, and one at the same security.
+    let look = |database: &mut Database, number, last: Option<&Audit>| {
+        let mut audit = Audit::online(&data.parameters, number);
+        last.into_iter().for_each(|last| audit.follow(last));
+        run_audit(database, &mut audit)
+    };
+    for (date, expected) in [(7, &[] as &[&str]), (8, &[]), (6, &["14"])] {
+        set(&mut database, 7);
+        let first = look(&mut database, 4, None);
+        set(&mut database, date);
+        let second = look(&mut database, 5, Some(&first));
+        let third = look(&mut database, 6, Some(&second));
+        assert_eq!(failed(&judge_snapshot(&third)), expected);
+        assert!(judge_snapshot(&third).iter().any(|check| check.name.ends_with("14")));
+    }
+}
+
 fn loaded(tpce: &Tpce) -> Database {
     let (scale, split) = (tpce.parameters.scale, tpce.parameters.split_columns);
     let units = (0..load::units(scale)).map(|unit| (unit, load::slot(scale, unit)));
@@ -615,15 +645,18 @@ fn the_conditions_hold_after_any_run() {
         let (mut database, mut counted) = (loaded(&tpce), nothing());
         let client =
             |number| Client::new(&parameters, tpce.shared.clone(), number, ShardId(0), &|_| ShardId(0));
-        let mut clients = [0, 1].map(client);
+        let (mut clients, mut last) = ([0, 1].map(client), None);
         for round in 0..20_000 {
             let client = &mut clients[round % 2];
             let turn = client.turn(&tpce);
             step(&tpce, client, turn, &mut database, &mut counted.sums);
             if round % 200 == 0 {
-                let audit = run_audit(&mut database, &mut Audit::online(&parameters, round / 200));
+                let mut audit = Audit::online(&parameters, round / 200);
+                last.iter().for_each(|last| audit.follow(last));
+                let audit = run_audit(&mut database, &mut audit);
                 let checks = judge_snapshot(&audit);
                 assert!(checks.iter().all(|check| check.ok), "{checks:#?}");
+                last = Some(audit);
             }
         }
         let judge = |database: &mut Database, counted: &Tally| {
@@ -638,10 +671,10 @@ fn the_conditions_hold_after_any_run() {
             step(&tpce, &mut clients[0], turn, &mut database, &mut counted.sums);
         }
         judge(&mut database, &counted);
-        counted.sums[SUBMITTED_LIMIT_ORDERS] += database.count(TRADE_REQUEST.row()) as i64;
-        for mut cleanup in TradeCleanup::all(&tpce) {
+        let audits = audited(&parameters, &mut database);
+        for mut cleanup in tpce.clean_ups(&audits.iter().collect::<Vec<_>>()) {
             assert_eq!(database.run(&mut cleanup), Ok(()));
-            counted.sums[CANCELLED_TRADES] += cleanup.cancelled() as i64;
+            Tpce::tally(&cleanup, &mut counted.sums);
         }
         assert_eq!(database.count(TRADE_REQUEST.row()), 0);
         judge(&mut database, &counted);
