@@ -62,27 +62,29 @@ pub(super) enum Turn {
     Maintenance(u64),
 }
 
-/// A deck of cards that is shuffled before each time through.
+/// A deck of cards that is shuffled before each time through, or after each card.
 #[derive(Debug)]
 struct Deck {
     cards: Vec<Card>,
     /// Cards of this time through that were drawn.
     drawn: usize,
+    /// Whether a card goes back at once.
+    put_back: bool,
 }
 
 impl Deck {
     /// With these numbers of cards of each kind. A deck without cards becomes one with a card of
     /// each kind, because a client must have a next transaction.
-    fn new(numbers: [u32; 8]) -> Deck {
+    fn new(numbers: [u32; 8], put_back: bool) -> Deck {
         let numbers = if numbers == [0; 8] { [1; 8] } else { numbers };
         let all = Card::ALL.into_iter().zip(numbers);
         let cards: Vec<Card> =
             all.flat_map(|(card, number)| std::iter::repeat_n(card, number as usize)).collect();
-        Deck { drawn: cards.len(), cards }
+        Deck { drawn: cards.len(), cards, put_back }
     }
 
     fn draw(&mut self, rng: &mut Rng) -> Card {
-        if self.drawn == self.cards.len() {
+        if self.put_back || self.drawn == self.cards.len() {
             self.drawn = 0;
         }
         // A shuffle (Fisher and Yates), one step of it at a time.
@@ -134,7 +136,7 @@ impl Client {
             sequence: shared.first_sequence.load(Relaxed),
             homes: all.filter(|&home| owner(scale.slot(home)) == here).collect(),
             local_pct: parameters.local_pct,
-            deck: Deck::new(parameters.deck),
+            deck: Deck::new(parameters.deck, parameters.put_back),
             market: Market::default(),
             order_us: match parameters.market_time {
                 MarketTime::Orders => order_us(parameters),
@@ -309,5 +311,54 @@ impl Tpce {
                 self.shared.market_us.fetch_add(passed_us, Relaxed);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{DECK, PAPER_DECK};
+    use super::*;
+
+    #[test]
+    fn a_deck_is_drawn_to_its_end_unless_cards_are_put_back() {
+        let mut rng = Rng::new(1, 0);
+        let mut draw = |deck: &mut Deck, times: usize| {
+            let cards: Vec<Card> = (0..times).map(|_| deck.draw(&mut rng)).collect();
+            Card::ALL.map(|card| cards.iter().filter(|&&drawn| drawn == card).count() as u32)
+        };
+        let mut deck = Deck::new(DECK, false);
+        for _ in 0..2 {
+            assert_eq!(draw(&mut deck, 890), DECK);
+        }
+        let (mut deck, times) = (Deck::new(PAPER_DECK, true), 8900);
+        assert_ne!(draw(&mut deck, 89), PAPER_DECK, "by chance in one case of many thousands");
+        for (drawn, share) in draw(&mut deck, times).into_iter().zip(PAPER_DECK) {
+            // Five standard deviations of the most frequent card.
+            assert!(drawn.abs_diff(100 * share) < 200, "{drawn} of {share} hundred");
+        }
+    }
+
+    #[test]
+    fn one_order_in_a_hundred_and_one_is_rolled_back_in_the_end() {
+        let tpce = Tpce::new(Parameters::small(1));
+        let shared = tpce.shared.clone();
+        let mut client = Client::new(tpce.parameters(), shared, 0, ShardId(0), &|_| ShardId(0));
+        let orders = 101 * 400;
+        let rolled = (0..orders).filter(|_| TradeOrder::draw(&tpce, &mut client).rolls_back()).count();
+        // Five standard deviations.
+        assert!(rolled.abs_diff(400) < 100, "{rolled} of {orders}");
+    }
+
+    #[test]
+    fn a_client_without_numbers_for_trades_orders_nothing_and_says_so() {
+        let tpce = Tpce::new(Parameters::small(1));
+        let shared = tpce.shared.clone();
+        shared.first_sequence.store(Trade::SEQUENCE_MAX - 1, Relaxed);
+        let mut client = Client::new(tpce.parameters(), shared, 0, ShardId(0), &|_| ShardId(0));
+        let next_order =
+            |client: &mut Client| (0..2000).any(|_| client.turn(&tpce) == Turn::Card(Card::TradeOrder));
+        assert!(next_order(&mut client) && !tpce.shared.exhausted.load(Relaxed));
+        assert_eq!(client.new_trade(0).sequence(), Some(Trade::SEQUENCE_MAX));
+        assert!(!next_order(&mut client) && tpce.shared.exhausted.load(Relaxed));
     }
 }

@@ -10,7 +10,7 @@
 //! | 4 | all lots of an account and a security have the same sign, none is 0 |
 //! | 5 | completed trades have changed lots by their quantity; the last change left what there is |
 //! | 6 | completed trades have a settlement, those for cash a cash transaction of the same amount |
-//! | 7 | SE_AMT follows from price, quantity, charge, commission and tax |
+//! | 7 | SE_AMT follows from price, quantity, charge, commission and tax; T_CHRG and T_COMM are those of the tier, T_TAX is 0 where nothing is taxed, H_PRICE is T_TRADE_PRICE |
 //! | 8 | CA_BAL has changed since the load by the sum of CT_AMT |
 //! | 9 | trades took the states of their type in turn; the last is T_ST_ID since T_DTS |
 //! | 10 | pending trades are those in TRADE_REQUEST, and in the index by broker |

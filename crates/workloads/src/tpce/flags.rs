@@ -6,8 +6,9 @@ use clap::Args;
 use plimsoll_args::{Refusal, Switch, number, percent, refuse, within};
 use serde_json::Value;
 
+use super::initial::BySecurity;
 use super::numbers::{DAILY_MARKET_DAYS, UNIT};
-use super::{MarketTime, Parameters, Tpce};
+use super::{DECK, MarketTime, PAPER_DECK, Parameters, Tpce};
 use crate::registry::{Flags, Scale, Setting};
 use crate::{AnyWorkload, Workload};
 
@@ -58,7 +59,8 @@ pub struct TpceFlags {
     split_columns: Option<Switch>,
     /// The setting of the paper on DST: one day of trading (tpce).
     ///
-    /// Ranges of dates fit the one day; all customers are local; no maintenance runs.
+    /// Ranges of dates fit the one day; customers' transactions are drawn independently, with the
+    /// paper's shares in whole percents; no maintenance runs.
     #[arg(long, help_heading = "Scale")]
     paper: bool,
 }
@@ -138,6 +140,8 @@ impl Flags for TpceFlags {
             market_time,
             processes: setting.processes as u32,
             split_columns: self.split_columns != Some(Switch::Off),
+            deck: if self.paper { PAPER_DECK } else { DECK },
+            put_back: self.paper,
             maintenance: !self.paper,
             seed: setting.seed,
             ..parameters
@@ -183,7 +187,9 @@ impl Scale for TpceScale {
         let per_security = u64::from(scale.daily_market_days) * (RECORD + 20) + 6 * RECORD + 300;
         let per_company = 20 * (RECORD + 90) + 2 * (RECORD + 1500) + 10 * RECORD + 600;
         let copies = (u64::from(scale.companies()) * 500 + securities * 250 + 14_741 * 270) * self.shards;
-        scale.trades() * u64::from(scale.homes()) * per_trade
+        let trades = scale.trades() * u64::from(scale.homes());
+        trades * per_trade
+            + BySecurity::bytes(trades) * u64::from(self.parameters.processes)
             + customers * per_customer
             + securities * per_security
             + u64::from(scale.companies()) * per_company

@@ -21,9 +21,7 @@ use super::Parameters;
 use super::numbers::{ACCOUNTS_MAX, DAY_SECONDS, Trade, accounts_of, date_of, is_skipped, tier};
 use super::people::{self, AccountFacts, TRADE_STREAMS, exchange};
 use super::prices::{HIGHEST, LOWEST, Prices};
-use super::reference::{
-    BANDS, CHARGES, COMMISSION_RATES, EXCHANGES, TradeType, band, commission, settlement, tax, tax_rate,
-};
+use super::reference::{CHARGES, TradeType, commission, commission_rate, settlement, tax, tax_rate};
 
 /// Maximum time that the market takes for an order, in milliseconds, without [`ANSWER_MS`].
 const WAIT_MAX_MS: f64 = 5000.0;
@@ -246,13 +244,9 @@ impl<'a> InitialDays<'a> {
             0 => 0,
             _ => tax(buy, sell, holder.rates),
         };
-        let class = EXCHANGES[usize::from(exchange(security))].2;
-        let tier = usize::from(holder.tier) - 1;
-        let bands = &COMMISSION_RATES[class][tier];
-        let band = BANDS.iter().position(|&(from, _)| from == band(quantity));
-        let rate = bands[band.expect("each quantity is in a band")];
+        let rate = commission_rate(exchange(security), holder.tier, quantity);
         let commission = commission(quantity, price, rate);
-        let charge = CHARGES[kind as usize][tier];
+        let charge = CHARGES[kind as usize][usize::from(holder.tier) - 1];
         let withheld = if holder.facts.tax_status == 1 { earned } else { 0 };
 
         let broker = holder.facts.broker as usize % self.brokers.len();
@@ -360,6 +354,11 @@ impl BySecurity {
         }
         entries.sort_unstable();
         BySecurity { entries }
+    }
+
+    /// What this many trades take in memory, in bytes, for as long as the workload is there.
+    pub(super) fn bytes(trades: u64) -> u64 {
+        trades * size_of::<Entry>() as u64
     }
 
     /// The trades of a security, by date.

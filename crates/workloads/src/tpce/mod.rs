@@ -97,6 +97,9 @@ pub struct Parameters {
     pub split_columns: bool,
     /// Cards of the customers' deck by transaction: see [`DECK`].
     pub deck: [u32; 8],
+    /// Whether a card that is drawn goes back into the deck at once, so that each draw is
+    /// independent of all others; otherwise all cards are drawn before one is drawn again.
+    pub put_back: bool,
     /// Whether Data-Maintenance runs, once a minute of market time.
     pub maintenance: bool,
     /// Seed of loading and clients.
@@ -107,6 +110,9 @@ pub struct Parameters {
 /// Trade-Lookup, Trade-Order, Trade-Status, Trade-Update. Trade-Results and Market-Feeds follow
 /// from orders.
 pub const DECK: [u32; 8] = [49, 130, 180, 140, 80, 101, 190, 20];
+
+/// The same of the paper on DST, whose shares are whole percents.
+pub const PAPER_DECK: [u32; 8] = [5, 13, 18, 14, 8, 10, 19, 2];
 
 impl Parameters {
     /// A database of 1,000 customers for each of these load units, with five initial days.
@@ -124,6 +130,7 @@ impl Parameters {
             processes: 1,
             split_columns: true,
             deck: DECK,
+            put_back: false,
             maintenance: true,
             seed: 1,
         }

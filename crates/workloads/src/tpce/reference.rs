@@ -127,6 +127,13 @@ pub const COMMISSION_RATES: [[[u32; 4]; 3]; 2] = [
     [[48, 44, 40, 28], [44, 40, 36, 24], [40, 36, 32, 20]],
 ];
 
+/// CR_RATE of a quantity, by the number of an exchange and the tier.
+pub fn commission_rate(exchange: u8, tier: u8, quantity: i32) -> u32 {
+    let rates = &COMMISSION_RATES[EXCHANGES[usize::from(exchange)].2][usize::from(tier) - 1];
+    let place = BANDS.iter().rposition(|&(from, _)| from <= quantity);
+    rates[place.unwrap_or(0)]
+}
+
 /// An exchange: EX_ID, EX_NAME, and the class of its commissions.
 pub const EXCHANGES: [(&str, &str, usize); 4] = [
     ("NYSE", "First Exchange of Securities", 0),

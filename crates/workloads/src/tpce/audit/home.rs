@@ -2,7 +2,8 @@
 //!
 //! Brokers and accounts come first, whose sums what follows adds to. Trades come in the order of
 //! their numbers: one stage reads the history of some, which says which there are, the next one
-//! their rows and what they made of lots. Then lots and their sums account by account, and the
+//! their rows and what they made of lots. Then lots and their sums account by account, what the
+//! trades of the lots were executed at, and the
 //! indexes of trades by account, of lots, and of pending orders.
 
 use std::ops::ControlFlow;
@@ -37,6 +38,8 @@ pub struct HomeAudit {
     steps: Vec<Step>,
     /// Trades whose history the last stage of that kind has read.
     found: Vec<Found>,
+    /// Lots that the last stage of that kind has found, with their prices.
+    held: Vec<(Trade, i32)>,
     pub(in crate::tpce) seen: HomeSeen,
 }
 
@@ -53,6 +56,8 @@ enum Step {
     Trades { low: Trade, high: Trade },
     /// HOLDING and HOLDING_SUMMARY of the accounts of some customers, from one on.
     Lots { customer: u32 },
+    /// T_TRADE_PRICE of the trades that began the lots found for these customers.
+    Prices { customer: u32 },
     /// TRADE_BY_ACCOUNT from a key on.
     ByAccount { from: Key },
     /// HOLDING_HISTORY_BY_LOT from a key on.
@@ -154,6 +159,7 @@ impl HomeAudit {
             home,
             steps: vec![Step::Brokers],
             found: Vec::new(),
+            held: Vec::new(),
             seen: HomeSeen::default(),
         }
     }
@@ -332,6 +338,21 @@ impl HomeAudit {
                 None => self.seen.missing.expect(false, || format!("account {account} of a lot")),
             }
         }
+        self.held = lots.prices;
+        Ok(Some(Step::Prices { customer }))
+    }
+
+    fn see_lot_prices<A: Access>(&mut self, customer: u32, access: &mut A) -> Result<Option<Step>, Abort> {
+        let (layout, mut rows) = (self.layout(), Vec::new());
+        for &(trade, price) in &self.held {
+            let outcome = layout.find::<TradeOutcome, A>(access, &keys::trade(trade))?;
+            rows.push((trade, price, outcome.map(|outcome| outcome.price.get())));
+        }
+        for (trade, price, traded) in rows {
+            self.seen.amounts.expect(traded == Some(price), || {
+                format!("H_PRICE of {:#x} is {price}, its trade says {traded:?}", trade.0)
+            });
+        }
         let next = customer + HOLDERS_PER_STAGE;
         Ok(Some(match next < self.customers().end {
             true => Step::Lots { customer: next },
@@ -411,6 +432,10 @@ impl HomeAudit {
                 reads.scan(self.parts(low, high));
             }
             &Step::Lots { customer } => self.lots(customer).into_iter().for_each(|scan| reads.scan(scan)),
+            Step::Prices { .. } => {
+                let column = layout.column::<TradeOutcome>();
+                self.held.iter().for_each(|&(trade, _)| reads.get(column, keys::trade(trade)));
+            }
             Step::ByAccount { from } => reads.scan(self.by_account(from)),
             Step::ByLot { from } => reads.scan(self.by_lot(from)),
             Step::Pending { from } => reads.scan(self.pending(from)),
@@ -424,6 +449,7 @@ impl HomeAudit {
             Step::Histories { from } => self.see_histories(from, access),
             Step::Trades { low, high } => self.see_trades(low, high, access),
             Step::Lots { customer } => self.see_lots(customer, access),
+            Step::Prices { customer } => self.see_lot_prices(customer, access),
             Step::ByAccount { from } => self.see_by_account(&from, access),
             Step::ByLot { from } => self.see_by_lot(&from, access),
             Step::Pending { from } => self.see_pending(&from, access),

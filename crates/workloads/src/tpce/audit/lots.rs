@@ -17,6 +17,8 @@ pub(super) struct Lots {
     by_security: BTreeMap<(u32, u32), LotsOfSecurity>,
     /// Account and fingerprint of each lot.
     pub(super) left: Vec<(u32, u64)>,
+    /// Each lot, as the trade that began it, with its price.
+    pub(super) prices: Vec<(Trade, i32)>,
 }
 
 #[derive(Default)]
@@ -37,7 +39,7 @@ impl Lots {
         [holdings, summaries]: &[Scan; 2],
         access: &mut A,
     ) -> Result<(), Abort> {
-        let Lots { by_security, left } = self;
+        let Lots { by_security, left, prices } = self;
         access.scan(holdings, |key, record| {
             let (row, _) = layout.view::<Holding>(record);
             let (account, security) = (key.leading_int(4) as u32, keys::security_of(key));
@@ -46,6 +48,7 @@ impl Lots {
             lots.positive |= quantity > 0;
             lots.negative |= quantity < 0;
             lots.zero |= quantity == 0;
+            prices.push((Trade(row.trade.get()), row.price.get()));
             left.push((account, left_of(Trade(row.trade.get()), security, quantity)));
             ControlFlow::Continue(())
         })?;

@@ -12,9 +12,11 @@ use crate::tpce::client::{Card, Client, Turn};
 use crate::tpce::conditions::{self, *};
 use crate::tpce::data_maintenance::DataMaintenance;
 use crate::tpce::market_feed::MarketFeed;
-use crate::tpce::numbers::{ISSUES_MAX, Trade, accounts_of};
+use crate::tpce::numbers::{self, ISSUES_MAX, Trade, accounts_of};
 use crate::tpce::people;
-use crate::tpce::reference::{Status, TradeType, commission, sector_of, settlement};
+use crate::tpce::reference::{
+    CHARGES, Status, TradeType, commission, commission_rate, sector_of, settlement,
+};
 use crate::tpce::schema::{self, *};
 use crate::tpce::trade_result::TradeResult;
 use crate::tpce::trade_update::TradeUpdate;
@@ -157,10 +159,15 @@ impl Data {
         let at = |step: usize| date + 10 * step as u64;
         let now = at(made.states.len() - 1);
         let completed = state == Status::Completed;
-        let (bid, price, charge, sell) = (2500, 2400 + (date / 100_000 % 100) as i64, 500, kind.is_sell());
+        let (bid, price, sell) = (2500, 2400 + (date / 100_000 % 100) as i64, kind.is_sell());
         let facts = people::account(&self.parameters, account);
-        let fee = commission(quantity, if completed { price } else { bid }, 40);
-        let tax = if completed && sell && facts.tax_status > 0 { 77 } else { 0 };
+        let tier = numbers::tier(account / numbers::ACCOUNTS_MAX);
+        let charge = CHARGES[kind as usize][usize::from(tier) - 1] as i32;
+        let rate = commission_rate(people::exchange(security), tier, quantity);
+        let fee = commission(quantity, if completed { price } else { bid }, rate);
+        let lots = left.lots.get(&(account, security)).and_then(|lots| lots.first());
+        let closes = lots.is_some_and(|(_, lot)| (lot.quantity.get() > 0) == sell);
+        let tax = if completed && closes && facts.tax_status > 0 { 77 } else { 0 };
         let cash = sell || !date.is_multiple_of(300_000);
         for (step, &state) in made.states.iter().enumerate() {
             let row = TradeHistory { date: at(step).into() };
@@ -409,7 +416,8 @@ fn planted_errors_break_the_conditions_that_speak_about_them() {
     breaks(&["3"], &|db| db.write(HOLDING_SUMMARY.row(), none.clone(), &[0; 4]));
     breaks(&["3", "5"], &|db| corrupt(db, lot, |row: &mut Holding| row.quantity += 1));
     breaks(&["3", "5"], &|db| db.remove(HOLDING.row(), lot));
-    breaks(&["5"], &|db| corrupt(db, lot, |row: &mut Holding| row.trade += 1));
+    breaks(&["5", "7"], &|db| corrupt(db, lot, |row: &mut Holding| row.trade += 1));
+    breaks(&["7"], &|db| corrupt(db, lot, |row: &mut Holding| row.price += 1));
     breaks(&["4", "5"], &|db| {
         let mut change = 0;
         corrupt(db, lot, |row: &mut Holding| {
@@ -418,7 +426,7 @@ fn planted_errors_break_the_conditions_that_speak_about_them() {
         });
         corrupt(db, summary, |row: &mut HoldingSummary| row.quantity += change);
     });
-    breaks(&["4", "5"], &|db| {
+    breaks(&["4", "5", "7"], &|db| {
         let (account, security) = (lot.leading_int(4) as u32, keys::security_of(lot));
         db.write(HOLDING.row(), keys::holding(account, security, 1), Holding::new_zeroed().as_bytes());
     });
@@ -466,6 +474,11 @@ fn planted_errors_break_the_conditions_that_speak_about_them() {
         row.tax.get() > 0 && people::account(&data.parameters, account).tax_status == 1
     });
     breaks(&["7"], &|db| corrupt(db, &taxed, |row: &mut TradeOutcome| row.tax -= 1));
+    // What is not completed has settled nothing, so only the costs are wrong.
+    let pending = find(&sound, |_, row: &TradeState| row.status == Status::Pending as u8);
+    breaks(&["7"], &|db| corrupt(db, &pending, |row: &mut TradeOutcome| row.commission += 1));
+    breaks(&["7"], &|db| corrupt(db, &pending, |row: &mut TradeOutcome| row.tax += 1));
+    breaks(&["7"], &|db| corrupt(db, &pending, |row: &mut TradeOrder| row.charge += 1));
 
     let account = find(&sound, |_, _: &AccountBalance| true);
     breaks(&["8"], &|db| corrupt(db, &account, |row: &mut AccountBalance| row.balance += 1));
@@ -479,7 +492,7 @@ fn planted_errors_break_the_conditions_that_speak_about_them() {
         corrupt(db, &key, |row: &mut TradeHistory| row.date += 1);
     });
     breaks(&["9", "11"], &|db| corrupt(db, &cash, |row: &mut TradeState| row.date += 1));
-    breaks(&["1", "2", "5", "6", "9", "12"], &|db| {
+    breaks(&["1", "2", "5", "6", "7", "9", "12"], &|db| {
         corrupt(db, &margin, |row: &mut TradeState| row.status = 1)
     });
     breaks(&["1", "2", "5", "9", "11", "12"], &|db| {

@@ -8,8 +8,11 @@ use super::home::HomeSeen;
 use super::lots::left_of;
 use super::market::{Request, traded};
 use super::{declare, fingerprint};
-use crate::tpce::numbers::{ISSUES_MAX, Trade};
-use crate::tpce::reference::{Status, TradeType, sector_of, settlement};
+use crate::tpce::numbers::{ACCOUNTS_MAX, ISSUES_MAX, Trade, tier};
+use crate::tpce::people::exchange;
+use crate::tpce::reference::{
+    CHARGES, Status, TradeType, commission, commission_rate, sector_of, settlement,
+};
 use crate::tpce::schema::*;
 
 /// A trade, as its history says.
@@ -162,6 +165,7 @@ impl HomeSeen {
         self.see_parts(&whole, parts);
         self.see_owner(&whole);
         self.see_money(&whole);
+        self.see_costs(&whole, parts);
     }
 
     fn see_history(&mut self, whole: &Whole<'_>) {
@@ -277,5 +281,22 @@ impl HomeSeen {
             self.counts.settled += settled.unwrap_or(0);
             self.counts.commissions += if completed { commission } else { 0 };
         }
+    }
+    /// Judges T_CHRG, T_COMM and T_TAX. The tax follows from the prices of lots that may be gone:
+    /// what is judged is whether there may be one.
+    fn see_costs(&mut self, whole: &Whole<'_>, parts: &[Part]) {
+        let &Whole { ref order, ref outcome, account, kind, security, quantity, completed, .. } = whole;
+        let (id, tier) = (whole.trade.0, tier(account / ACCOUNTS_MAX));
+        let price = if completed { outcome.price.get() } else { order.bid.get() };
+        let rate = commission_rate(exchange(security), tier, quantity);
+        let due = (CHARGES[kind as usize][usize::from(tier) - 1], commission(quantity, price.into(), rate));
+        let told = (i64::from(order.charge.get()), outcome.commission.get());
+        self.amounts.expect(told == due, || format!("{id:#x} costs {told:?}, not {due:?}"));
+        let taxed = self.account(account).is_some_and(|account| account.tax_status > 0);
+        let closes = parts.iter().any(|part| part.before != 0);
+        let tax = outcome.tax.get();
+        self.amounts.expect(tax == 0 || (tax > 0 && taxed && closes), || {
+            format!("{id:#x} is taxed {tax}: taxed account {taxed}, closes lots {closes}")
+        });
     }
 }
