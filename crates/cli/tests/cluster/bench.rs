@@ -271,4 +271,17 @@ fn a_brokerage_trades_on_a_cluster_whose_client_has_copies_of_what_never_changes
         assert!(committed("trade_order") > Some(0), "{run}");
         assert_eq!(run["tables"]["sector"]["rows"], 24, "each node has a copy of all");
     }
+
+    // The customers of one home are gone: no audit reads them, and no order does without.
+    let cluster = Cluster::read(&file).unwrap();
+    let db = Database::connect(&cluster, Options::default()).unwrap();
+    let customers = db.table("customer").unwrap();
+    db.transact(|txn| -> Result<(), Error> {
+        (0..500).try_for_each(|customer| txn.delete(customers, &Key::build().u32(customer).finish()))
+    })
+    .unwrap();
+    db.close();
+    let run = [&["bench"], &words(scale)[..], &["--cluster", path(&file), "--duration", "60s"]];
+    let said = refused(&run.concat());
+    assert!(said.contains("was refused again and again, and the run ends"), "{said}");
 }
