@@ -20,10 +20,10 @@
 //! | 14 | LT_DTS of a security does not go back between snapshots of one client |
 //!
 //! The last one only glances show, of which there are several. The others are judged after a run as
-//! well. All hold at every moment, in any snapshot; but 10, 11 and 13 are about homes and market places,
-//! whose audits are snapshots of their own, so that they are judged as a whole only after a run.
-//! What one audit shows of them is judged at once. That HOLDING_HISTORY has the same rows by trade
-//! and by lot is a check of its own.
+//! well. All hold at every moment, in any snapshot; but 10, 11 and 13 are about homes and market
+//! places, whose audits are snapshots of their own, so that they are judged as a whole only after a
+//! run. What one audit shows of them is judged at once. That HOLDING_HISTORY has the same rows by
+//! trade and by lot is a check of its own.
 //!
 //! After a run the data is also compared with what the drivers counted ([`SUMS`]).
 

@@ -1,8 +1,8 @@
 //! The initial population (clause 2.6).
 //!
-//! Unit 0 is what is everywhere; unit 1 the names of taxes; then each company with its securities is
-//! a unit, and each home. A unit draws from its own streams of random numbers, so units can
-//! be loaded in any order, by any number of threads. What a home has of its trades comes from
+//! Unit 0 is what is everywhere; unit 1 the names of taxes; then each company with its securities
+//! is a unit, and each home. A unit draws from its own streams of random numbers, so units can be
+//! loaded in any order, by any number of threads. What a home has of its trades comes from
 //! [`InitialDays`]; the index of trades by security has those of all homes, which the first market
 //! place that is loaded computes for all.
 //!

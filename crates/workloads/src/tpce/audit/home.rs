@@ -3,8 +3,8 @@
 //! Brokers and accounts come first, whose sums what follows adds to. Trades come in the order of
 //! their numbers: one stage reads the history of some, which says which there are, the next one
 //! their rows and what they made of lots. Then lots and their sums account by account, what the
-//! trades of the lots were executed at, and the
-//! indexes of trades by account, of lots, and of pending orders.
+//! trades of the lots were executed at, and the indexes of trades by account, of lots, and of
+//! pending orders.
 
 use std::ops::ControlFlow;
 
