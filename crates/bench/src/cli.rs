@@ -27,6 +27,7 @@ use plimsoll_page::help;
 use plimsoll_txn::pairs::{LEGAL_PAIRS, Pair, Protocol, Scheme};
 use plimsoll_workloads::registry::{Registration, WORKLOADS, WorkloadFlags};
 
+pub mod axis;
 pub mod cluster;
 mod measure;
 pub mod net;
@@ -136,10 +137,16 @@ pub struct BenchArgs {
     /// The secret of the cluster, if addresses are given.
     #[arg(long, value_name = "FILE", help_heading = "Scale", requires = "cluster")]
     pub secret_file: Option<PathBuf>,
-    /// Load the rows into the cluster, and do nothing else; flags that only a run has have no
-    /// effect.
-    #[arg(long, help_heading = "Scale", conflicts_with = "tables")]
-    pub load: bool,
+    /// Measure at each of these loads: `1,2,4,8` transactions in flight per shard, or `10%..110%`
+    /// of the peak rate. Without a value: load the rows into the cluster, and do nothing else.
+    ///
+    /// Latency over throughput, as a table and as curves in the report. Transactions in flight are
+    /// a closed loop (see --concurrency). Percentages are an open loop (see --rate): of each pair
+    /// its own peak is found first, by a closed loop whose transactions in flight are doubled until
+    /// throughput grows no more; 10%..110% are steps of ten points. At every load each pair runs as
+    /// often as --runs says. When the rows are loaded, flags that only a run has have no effect.
+    #[arg(long, value_name = "LOAD,LOAD,...", num_args = 0..=1, help_heading = "Scale", conflicts_with = "tables")]
+    pub load: Option<Option<String>>,
     /// Print the workload's tables for the file of a cluster, and do nothing else.
     #[arg(long, help_heading = "Scale")]
     pub tables: bool,
@@ -285,6 +292,14 @@ const EXAMPLES: &[(&str, &str)] = &[
     (
         "plimsoll bench smallbank --cluster bank.toml --concurrency 32 --rate 5000",
         "A client of a running cluster that starts 5,000 transactions per second.",
+    ),
+    (
+        "plimsoll bench smallbank --load 1,2,4,8,16,32 --compare occ/dst,occ/gts --report load.html",
+        "Median and p99 latency over throughput, as curves: up to 32 transactions in flight per shard.",
+    ),
+    (
+        "plimsoll bench smallbank --load 10%..110% --duration 3s",
+        "The same when transactions arrive at fixed times, from a tenth of the peak to beyond it.",
     ),
     (
         "plimsoll bench smallbank --accounts 1000 --duration 2s --check",

@@ -1,14 +1,16 @@
 //! `plimsoll bench`: benchmarks of the database, and of its parts.
 //!
 //! [`execute`] does what a command line asks for. A benchmark of a workload is a [`BenchPlan`],
-//! which [`compare`] runs: every pair of protocol and scheme in turn ([`run`]), several times, each
-//! on data of its own. What comes of it is one [`Document`], shown in three ways ([`report`]).
+//! which [`compare`] runs: every pair of protocol and scheme in turn ([`run`]), several times and
+//! perhaps at several loads, each on data of its own. What comes of it is one [`Document`], shown
+//! in three ways ([`report`]).
 //! [`net`] and [`oracle`] measure what a call to another node costs, and a timestamp.
 //!
 //! Left out: predictions, which are in the crate `scale`, and databases of others, which are in
 //! `dike`.
 
 pub mod cli;
+mod compare;
 pub mod net;
 pub mod oracle;
 pub mod outcome;
@@ -18,21 +20,20 @@ pub mod workload;
 
 use std::error::Error;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::AtomicBool;
 
 use plimsoll_args::{JsonOutput, publish};
 use plimsoll_engine::{describe_tables, machine};
 use plimsoll_page::file;
 use plimsoll_page::progress::Progress;
 use plimsoll_page::terminal::{Terminal, say};
-use plimsoll_txn::pairs::Protocol;
-use plimsoll_workloads::AnyWorkload;
 
 use cli::plan::BenchPlan;
 use cli::{BenchArgs, BenchCommand};
-use report::model::{self, Document};
+pub use compare::compare;
+use report::model::Document;
 use report::{html, table};
-use run::{Failure, Joining};
+use run::Joining;
 
 /// Does what a command line asks for. `interruption` is called once, and returns a flag that Ctrl-C
 /// sets. Returns whether every check held.
@@ -62,7 +63,7 @@ fn bench<E: Error + 'static>(
     args: BenchArgs,
     interruption: impl FnOnce() -> Result<Arc<AtomicBool>, E>,
 ) -> Result<bool, Box<dyn Error>> {
-    let (explain_pieces, load) = (args.explain_pieces, args.load);
+    let explain_pieces = args.explain_pieces;
     let memory_bytes = if explain_pieces { 0 } else { machine::available_memory_bytes() };
     let plan = args.validate(machine::cores(), memory_bytes)?;
     if explain_pieces {
@@ -74,7 +75,7 @@ fn bench<E: Error + 'static>(
     }
     let progress = Progress::stderr(plan.quiet);
     let interrupted = interruption()?;
-    if let Some(cluster) = plan.cluster.as_ref().filter(|_| load) {
+    if let Some(cluster) = plan.cluster.as_ref().filter(|_| plan.fill) {
         let loaded = run::load_cluster(&*workload, cluster, progress, &interrupted)?;
         publish(&plan.json, &loaded, || loaded.show())?;
         return Ok(true);
@@ -92,35 +93,6 @@ fn member(args: BenchArgs) -> Result<bool, Box<dyn Error>> {
     let workload = workload::make(&plan)?;
     Joining::meet()?.serve(&workload, &plan)?;
     Ok(true)
-}
-
-/// Runs the pairs of a plan in turn, as often as it says, and derives their ratios.
-pub fn compare(
-    workload: &Arc<dyn AnyWorkload>,
-    plan: &BenchPlan,
-    progress: Progress,
-    interrupted: &AtomicBool,
-) -> Result<Document, Failure> {
-    let mut document = empty_document();
-    if plan.pairs.iter().any(|pair| pair.protocol == Protocol::Rococo) {
-        document.pieces = workload.chopping().ok().map(|chopping| workload::graph(&**workload, &chopping));
-    }
-    let mut pairs = plan.pairs.clone();
-    'runs: for repetition in 1..=plan.runs {
-        for &pair in &pairs {
-            if interrupted.load(SeqCst) && !document.runs.is_empty() {
-                break 'runs;
-            }
-            document.runs.push(run::run(workload, plan, pair, repetition, progress, interrupted)?);
-        }
-        // What comes after what has an effect, which cancels out if both orders take turns.
-        pairs.reverse();
-    }
-    document.interrupted = interrupted.load(SeqCst);
-    document.date = machine::utc_now();
-    document.ratios = model::ratios(&document.runs);
-    document.doubts = document.runs.iter().filter_map(model::Run::doubt).collect();
-    Ok(document)
 }
 
 /// A document without results.

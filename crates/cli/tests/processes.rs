@@ -1,6 +1,7 @@
 //! `plimsoll bench --processes`: real processes, real sockets.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -148,8 +149,54 @@ fn long_run() -> (Child, Vec<u32>) {
 }
 
 fn kill(process: u32) {
-    let status = Command::new("kill").args(["-9", &process.to_string()]).status();
+    signal("-9", process);
+}
+
+fn signal(signal: &str, process: u32) {
+    let status = Command::new("kill").args([signal, &process.to_string()]).status();
     assert!(status.expect("there is a kill").success());
+}
+
+#[test]
+fn an_axis_that_is_interrupted_ends_with_the_loads_that_were_measured() {
+    let mut run = bench(
+        "smallbank --processes 2 --shards 1 --oversubscribe --accounts 1000 --warmup 100ms --duration 2s \
+         --load 1,3,50 --json",
+    )
+    .spawn()
+    .expect("the benchmark starts");
+    let mut told = BufReader::new(run.stderr.take().expect("it is a pipe")).lines().map_while(Result::ok);
+    let first = told.next().unwrap_or_default();
+    assert!(first.starts_with("3 loads, 3 runs of 2.1 s: about 6.3 s, and the time"), "{first}");
+    assert!(told.any(|line| line.starts_with("load 3, 2 of 3: about ")), "it told no such load");
+    signal("-INT", run.id());
+    let rest: Vec<String> = told.collect();
+    let output = run.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{}: {rest:?}", output.status);
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
+    let loads = |of: &str| -> Vec<Value> {
+        document[of].as_array().expect("a list").iter().map(|one| one["at_load"].clone()).collect()
+    };
+    assert_eq!((loads("points"), loads("runs")), (vec!["1".into()], vec!["1".into(), "3".into()]));
+    assert_eq!((&document["interrupted"], &document["runs"][1]["interrupted"]), (&true.into(), &true.into()));
+    assert_eq!(document["runs"][1]["config"]["concurrency"], 3);
+}
+
+#[test]
+fn processes_are_told_the_rate_of_a_share() {
+    let output = bench(
+        "smallbank --processes 2 --shards 1 --oversubscribe --accounts 1000 --warmup 100ms --duration 1s \
+         --load 20% --quiet --json",
+    )
+    .output()
+    .expect("the benchmark starts");
+    assert!(output.status.success(), "{}: {}", output.status, said(&output));
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
+    let point = &document["points"][0];
+    let (rate, reached) = (point["rate"].as_f64(), point["throughput_tps"]["median"].as_f64());
+    let (rate, reached) = (rate.expect("it has one"), reached.expect("it has one"));
+    // Without it they would reach five times as much.
+    assert!((0.5 * rate..1.5 * rate).contains(&reached), "{reached} of {rate}");
 }
 
 #[test]

@@ -44,6 +44,16 @@ pub fn duration_us(us: f64) -> String {
     }
 }
 
+/// A duration given in microseconds without zeros at the end, for axes: `20 µs`, `1 ms`.
+pub fn duration_brief(us: f64) -> String {
+    match us {
+        x if x < 1.0 => format!("{} ns", brief(x * 1e3)),
+        x if x < 1e3 => format!("{} µs", brief(x)),
+        x if x < 1e6 => format!("{} ms", brief(x / 1e3)),
+        x => format!("{} s", brief(x / 1e6)),
+    }
+}
+
 /// A duration in seconds, as on a stop-watch: `9.8 s`, `1 m 05 s`, `2 h 03 m`.
 pub fn seconds(seconds: f64) -> String {
     let whole = seconds.round().max(0.0) as u64;
@@ -181,6 +191,14 @@ mod tests {
     #[test]
     fn axis_labels_are_short() {
         assert_eq!([0.0, 90.0, 350_000.0, 1_250_000.0].map(short), ["0", "90", "350 k", "1.25 M"]);
+    }
+
+    #[test]
+    fn durations_at_an_axis_have_no_zeros_at_the_end() {
+        assert_eq!(
+            [0.5, 20.0, 1000.0, 2e4, 5e6].map(duration_brief),
+            ["500 ns", "20 µs", "1 ms", "20 ms", "5 s"]
+        );
     }
 
     #[test]

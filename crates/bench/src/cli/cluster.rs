@@ -23,7 +23,6 @@ fn scaled(args: BenchArgs, cluster: &Cluster) -> BenchArgs {
         oversubscribe: true,
         protocol: Some(protocol),
         scheme: Some(scheme),
-        load: false,
         ..args
     }
 }
@@ -73,6 +72,11 @@ impl BenchArgs {
 
     /// The plan of a run on a cluster, or of its load.
     pub(super) fn on_cluster(mut self, place: &str, cores: usize) -> Result<BenchPlan, Refusal> {
+        self.workload()?;
+        let fill = self.load == Some(None);
+        if fill {
+            self.load = None;
+        }
         let cluster = self.cluster_at(place)?;
         if self.coordinators.is_some() {
             refuse!(
@@ -98,6 +102,6 @@ impl BenchArgs {
             refuse!("{node} has no `http` address, which a run needs to know how it is: add one to the file");
         }
         let plan = scaled(self, &cluster).validate(cores, 0)?;
-        Ok(BenchPlan { cluster: Some(cluster), coordinators: 1, ..plan })
+        Ok(BenchPlan { cluster: Some(cluster), fill, coordinators: 1, ..plan })
     }
 }

@@ -18,6 +18,7 @@ use plimsoll_txn::pairs::{LEGAL_PAIRS, Pair, Protocol, Scheme};
 use plimsoll_workloads::registry::{Registration, Scale, Setting, WORKLOADS};
 use serde_json::Value;
 
+use super::axis::{self, Load};
 use super::{BenchArgs, LockPolicy, display};
 use crate::report::model::Named;
 
@@ -54,6 +55,11 @@ pub struct BenchPlan {
     pub processes: Option<usize>,
     /// The running cluster that it is run on, as a client, instead of one that is started.
     pub cluster: Option<Cluster>,
+    /// Whether rows are loaded into that cluster, and nothing is run.
+    pub fill: bool,
+    /// The loads of an axis: at each it is run, and `concurrency` and `rate` are those of the load.
+    /// Empty without an axis.
+    pub loads: Vec<Load>,
     /// Transactions in flight per shard that coordinates.
     pub concurrency: usize,
     /// Shards that coordinate transactions: the first ones of all processes, or, on a cluster, this
@@ -103,10 +109,13 @@ impl BenchArgs {
         if let Some(place) = self.cluster.take() {
             return self.on_cluster(&place, cores);
         }
-        if self.load {
-            refuse!("--load fills a cluster that runs: name it with --cluster");
-        }
         let workload = self.workload()?;
+        if self.load == Some(None) {
+            refuse!(
+                "--load without a value fills a cluster that runs: name it with --cluster; or give --load 1,2,4,8 to \
+                 measure at each of these loads"
+            );
+        }
         let pairs = self.pairs()?;
         self.of_the_workload.refuse_others(workload)?;
         self.refuse_flags_without_effect(&pairs)?;
@@ -132,14 +141,19 @@ impl BenchArgs {
             );
         }
 
+        let loads = self.loads()?;
         let concurrency = within(self.concurrency.unwrap_or(8), "concurrency", 1, CLIENTS_MAX as u64)?;
         let coordinators =
             within(self.coordinators.unwrap_or(shards as u64), "coordinators", 1, shards as u64)? as usize;
-        if coordinators as u64 * concurrency > CLIENTS_MAX as u64 {
+        let (flag, most) = match loads.last() {
+            Some(&Load::InFlight(most)) => ("load", most),
+            _ => ("concurrency", concurrency),
+        };
+        if coordinators as u64 * most > CLIENTS_MAX as u64 {
             refuse!(
-                "{} are too many in flight: lower --concurrency or --coordinators until all shards together have at \
+                "{} are too many in flight: lower --{flag} or --coordinators until all shards together have at \
                  most {}",
-                units::plural(coordinators as u64 * concurrency, "transaction", "transactions"),
+                units::plural(coordinators as u64 * most, "transaction", "transactions"),
                 units::thousands(CLIENTS_MAX as u64)
             );
         }
@@ -167,6 +181,8 @@ impl BenchArgs {
             shards,
             processes,
             cluster: None,
+            fill: false,
+            loads,
             concurrency: concurrency as usize,
             coordinators,
             rate: self.rate.map(|rate| within(rate, "rate", 1, RATE_MAX)).transpose()?,
@@ -182,15 +198,34 @@ impl BenchArgs {
         })
     }
 
-    /// The workload, also where `--json tpcc` took it for a file's name.
+    /// The loads of an axis, if there is one.
+    fn loads(&self) -> Result<Vec<Load>, Refusal> {
+        let Some(Some(text)) = &self.load else { return Ok(Vec::new()) };
+        if self.concurrency.is_some() {
+            refuse!("--load and --concurrency both say how much is in flight: leave one of them out");
+        }
+        if self.rate.is_some() {
+            refuse!("--load and --rate both say how much is asked for: leave one of them out");
+        }
+        axis::loads(text, CLIENTS_MAX as u64)
+    }
+
+    /// The workload, also where `--json tpcc` took it for a file's name, or `--load tpcc` for a
+    /// load.
     pub(super) fn workload(&mut self) -> Result<&'static Registration, Refusal> {
         if let Some(name) = self.workload {
+            return Ok(name);
+        }
+        if let Some(Some(load)) = &self.load
+            && let Some(name) = Registration::named(load)
+        {
+            (self.load, self.workload) = (Some(None), Some(name));
             return Ok(name);
         }
         if let Some(Some(file)) = &self.json
             && let Some(name) = file.to_str().and_then(Registration::named)
         {
-            self.json = Some(None);
+            (self.json, self.workload) = (Some(None), Some(name));
             return Ok(name);
         }
         let [first, others @ ..] = WORKLOADS else { refuse!("there are no workloads") };
@@ -306,6 +341,9 @@ impl BenchPlan {
         }
         if let Some(rate) = self.rate {
             set("rate", rate.into());
+        }
+        if !self.loads.is_empty() {
+            set("load", axis::listed(&self.loads).into());
         }
         if pair.protocol == Protocol::TwoPl {
             set("lock_policy", display(&self.lock_policy).into());

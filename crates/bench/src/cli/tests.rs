@@ -311,9 +311,106 @@ fn a_client_of_a_cluster_has_its_pair_and_its_shards_and_says_the_rest() {
 }
 
 #[test]
-fn a_load_without_a_cluster_is_refused() {
-    refuses("bench tpcc --load", "--load fills a cluster that runs: name it with --cluster");
+fn a_load_without_a_value_fills_a_cluster_and_needs_one() {
+    let sentence = "--load without a value fills a cluster that runs: name it with --cluster; or give --load 1,2,4,8 \
+                    to measure at each of these loads";
+    refuses("bench tpcc --load", sentence);
+    refuses("bench --load tpcc", sentence);
     parser_refuses("bench tpcc --load --tables", "cannot be used with");
+    let folder = tempfile::tempdir().expect("a directory");
+    let file = cluster_file(&folder, "");
+    for (flags, fill, loads) in [("--load", true, ""), ("--load 1,2", false, "1,2"), ("", false, "")] {
+        let plan = plan(&format!("bench smallbank --cluster {file} {flags}")).expect("fine");
+        assert_eq!((plan.fill, axis::listed(&plan.loads).as_str()), (fill, loads), "{flags}");
+    }
+    let fill = plan(&format!("bench --cluster {file} --load smallbank")).expect("it is no load");
+    assert!(fill.fill && fill.loads.is_empty());
+    let json = plan(&format!("bench --cluster {file} --json smallbank")).expect("it is no file");
+    assert_eq!(json.json, JsonOutput::Stdout);
+}
+
+#[test]
+fn loads_are_transactions_in_flight_or_shares_of_the_peak() {
+    let listed = |load: &str| {
+        let plan = plan(&format!("bench smallbank --load {load}")).expect("fine");
+        assert_eq!(
+            plan.config(plan.pairs[0]).get("load"),
+            Some(&axis::listed(&plan.loads).into()),
+            "the record has all loads"
+        );
+        axis::listed(&plan.loads)
+    };
+    assert_eq!(listed("1,2,4,8,16,32"), "1,2,4,8,16,32");
+    assert_eq!(listed("8"), "8");
+    assert_eq!(listed("10%,50%,90%"), "10%,50%,90%");
+    assert_eq!(listed("10%..110%"), "10%,20%,30%,40%,50%,60%,70%,80%,90%,100%,110%");
+    assert_eq!(listed("5%..30%"), "5%,15%,25%,30%", "both ends are included");
+    let compared = plan("bench smallbank --load 1,32767 --compare occ/dst,occ/rc").expect("fine");
+    assert_eq!((compared.loads.len(), compared.runs), (2, 3));
+}
+
+#[test]
+fn loads_that_are_no_axis_are_refused() {
+    for (load, sentence) in [
+        (
+            "1,,2",
+            "--load 1,,2 has `` for a load: give whole numbers of transactions in flight, such as 1,2,4,8, or of \
+                  percent, such as 10%..110%",
+        ),
+        (
+            "-1",
+            "--load -1 has `-1` for a load: give whole numbers of transactions in flight, such as 1,2,4,8, or of \
+                percent, such as 10%..110%",
+        ),
+        (
+            "50%..",
+            "--load 50%.. has `` for a load: give whole numbers of transactions in flight, such as 1,2,4,8, or \
+                   of percent, such as 10%..110%",
+        ),
+        ("4,2", "--load 4,2 descends: give smaller loads first"),
+        ("50%..10%", "--load 50%..10% does not ascend: give the smaller share first"),
+        ("1,2,2", "--load names 2 twice: leave one out"),
+        ("50%,50%", "--load names 50% twice: leave one out"),
+        ("0,1", "--load 0 is too small: give 1 or more"),
+        ("0%..50%", "--load 0% asks for nothing: give 1% or more"),
+        (
+            "10%,150%",
+            "--load 150% is too large, since beyond the peak latency grows for as long as the run lasts: \
+                      give 110% or less",
+        ),
+        (
+            "1,50%",
+            "--load 1,50% mixes transactions in flight with shares of the peak: give numbers, such as 1,2,4,8, or \
+                   percentages, such as 10%,50%,90%",
+        ),
+        (
+            "1..8",
+            "--load 1..8 is a range, which only shares of the peak have: give 10%..110%, or a list such as 1,2,4,8",
+        ),
+        ("65536", "--load 65536 is too large: give 65,535 or less"),
+        (
+            "1,40000",
+            "80,000 transactions are too many in flight: lower --load or --coordinators until all shards \
+                     together have at most 65,535",
+        ),
+    ] {
+        refuses(&format!("bench smallbank --load {load}"), sentence);
+    }
+    let many: Vec<String> = (1..=33).map(|number: u32| number.to_string()).collect();
+    refuses(&format!("bench smallbank --load {}", many.join(",")), "--load names 33 loads: give 32 or fewer");
+    refuses(
+        "bench smallbank --load=",
+        "--load  has `` for a load: give whole numbers of transactions in flight, such as 1,2,4,8, or of percent, such \
+         as 10%..110%",
+    );
+    refuses(
+        "bench smallbank --load 1,2 --concurrency 8",
+        "--load and --concurrency both say how much is in flight: leave one of them out",
+    );
+    refuses(
+        "bench smallbank --load 10%..50% --rate 100",
+        "--load and --rate both say how much is asked for: leave one of them out",
+    );
 }
 
 #[test]

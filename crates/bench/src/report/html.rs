@@ -6,8 +6,9 @@
 //!
 //! The order is that of a reader's questions: did it hold (checks), how fast (summary, throughput),
 //! at what cost (processor time), how slow at worst (latency), was it steady (over time), what was
-//! wasted (aborts), and then everything else in tables. With several repetitions a chart shows
-//! medians and the details of a pair are those of its run of median throughput.
+//! wasted (aborts), and then everything else in tables. With loads it is how slow at which rate,
+//! and the tables. With several repetitions a chart shows medians and the details of a pair are
+//! those of its run of median throughput.
 //!
 //! Everything that enters the page goes through [`escape`], checks and command lines included: a
 //! failed check quotes data.
@@ -19,6 +20,7 @@ use super::model::{Aborts, Check, Document, Run, Spread, per};
 use super::table::workload_title;
 
 mod figures;
+mod load;
 mod pieces;
 mod tables;
 
@@ -56,15 +58,20 @@ pub fn render(document: &Document) -> String {
     let title = title(document, &pairs);
     let mut main = verdict(document);
     if let Some(first) = pairs.first() {
-        main.push_str(&summary(document, first));
-        main.push_str(&figures::throughput(document, &pairs));
-        main.push_str(&figures::processor_time(document, &pairs));
-        main.push_str(&figures::latency(document, &pairs));
-        main.push_str(&figures::over_time(&pairs));
-        main.push_str(&figures::aborts(&pairs));
-        main.push_str(&tables::transactions(&pairs));
-        main.push_str(&tables::checks(&pairs));
-        main.push_str(&tables::memory(&pairs));
+        if document.has_loads() {
+            main.push_str(&load::section_of(document, &pairs));
+            main.push_str(&tables::checks(&pairs));
+        } else {
+            main.push_str(&summary(document, first));
+            main.push_str(&figures::throughput(document, &pairs));
+            main.push_str(&figures::processor_time(document, &pairs));
+            main.push_str(&figures::latency(document, &pairs));
+            main.push_str(&figures::over_time(&pairs));
+            main.push_str(&figures::aborts(&pairs));
+            main.push_str(&tables::transactions(&pairs));
+            main.push_str(&tables::checks(&pairs));
+            main.push_str(&tables::memory(&pairs));
+        }
         main.push_str(&tables::all_runs(document));
         main.push_str(&tables::configuration(document, &pairs));
     }
@@ -102,7 +109,7 @@ fn pairs(document: &Document) -> Vec<PairRuns<'_>> {
 }
 
 fn title(document: &Document, pairs: &[PairRuns<'_>]) -> String {
-    let workload = document.runs.first().map_or_else(String::new, |run| workload_title(&run.workload));
+    let workload = document.all_runs().next().map_or_else(String::new, |run| workload_title(&run.workload));
     match pairs {
         [] => match &document.pieces {
             Some(graph) => format!("Pieces of {}", workload_title(&graph.workload)),
@@ -144,11 +151,11 @@ fn quoted(word: &str) -> String {
 
 /// The first thing to know: whether the figures are worth anything.
 fn verdict(document: &Document) -> String {
-    let count: usize = document.runs.iter().map(|run| run.checks.len()).sum();
+    let count: usize = document.all_runs().map(|run| run.checks.len()).sum();
     let told = |of: fn(&Check) -> bool| -> Vec<String> {
-        let checks = document.runs.iter().flat_map(|run| run.checks.iter().map(move |check| (run, check)));
+        let checks = document.all_runs().flat_map(|run| run.checks.iter().map(move |check| (run, check)));
         let item = |(run, check): (&Run, &Check)| {
-            let place = format!("{}, repetition {}: {}", run.pair(), run.repetition, check.name);
+            let place = format!("{}: {}", run.place(), check.name);
             format!("<strong>{}</strong>: {}", escape(&place), escape(&check.detail))
         };
         checks.filter(|(_, check)| of(check)).map(item).collect()
@@ -161,7 +168,7 @@ fn verdict(document: &Document) -> String {
         banners.push_str(&banner(Tone::Warn, &sentence, &allowed));
     }
     if let [only] = document.pairs().as_slice()
-        && document.runs.iter().any(|run| !run.serializable)
+        && document.all_runs().any(|run| !run.serializable)
     {
         let sentence = format!("{} is not serializable: a yardstick, not a result.", escape(only));
         banners.push_str(&banner(Tone::Warn, &sentence, &[]));
@@ -170,7 +177,7 @@ fn verdict(document: &Document) -> String {
         let doubts: Vec<String> = document.doubts.iter().map(|doubt| escape(doubt)).collect();
         banners.push_str(&banner(Tone::Warn, "Figures are in doubt.", &doubts));
     }
-    if document.runs.iter().any(|run| run.memory_full) {
+    if document.all_runs().any(|run| run.memory_full) {
         let sentence =
             "Ended early, because memory was full: these are the results until then. See --memory.";
         banners.push_str(&banner(Tone::Warn, sentence, &[]));
@@ -182,7 +189,7 @@ fn verdict(document: &Document) -> String {
         let (failed, checks) =
             (units::thousands(failures.len() as u64), plural(count as u64, "check", "checks"));
         banners.push_str(&banner(Tone::Bad, &format!("✗ {failed} of {checks} failed."), &failures));
-    } else if !document.runs.is_empty() {
+    } else if document.all_runs().next().is_some() {
         banners.push_str(&all_hold(count - allowed.len()));
     }
     banners
@@ -239,7 +246,7 @@ fn summary(document: &Document, first: &PairRuns<'_>) -> String {
 /// What figures on the page must not be taken for.
 fn notes(document: &Document) -> Vec<&'static str> {
     let mut notes = Vec::new();
-    if document.runs.iter().any(|run| !run.serializable) {
+    if document.all_runs().any(|run| !run.serializable) {
         notes.push(
             "rc is not serializable: its read-only transactions read whatever is newest. It is the yardstick of \
              what a correct scheme can reach at best.",
@@ -296,8 +303,18 @@ mod tests {
 
     #[test]
     fn tags_are_balanced() {
-        for page in [sample::comparison(), sample::single(), sample::failing(), Document::default()]
-            .map(|d| render(&d))
+        let mut cut = sample::shares();
+        cut.runs.clear();
+        cut.points.clear();
+        for page in [
+            sample::comparison(),
+            sample::single(),
+            sample::failing(),
+            sample::shares(),
+            cut,
+            Document::default(),
+        ]
+        .map(|d| render(&d))
         {
             for tag in
                 ["div", "section", "table", "svg", "g", "details", "ul", "li", "dl", "text", "main", "header"]
@@ -325,6 +342,30 @@ mod tests {
         ] {
             assert!(page.contains(part), "{part} is missing");
         }
+    }
+
+    #[test]
+    fn an_axis_of_loads_is_two_charts_and_a_table_of_points() {
+        let page = render(&sample::shares());
+        for part in [
+            "aria-label=\"Median latency over throughput\"",
+            "aria-label=\"99th percentile of latency over throughput\"",
+            "occ/dst at 8%\n166,057/s\np99 240 µs",
+            "Shares are of each pair&#39;s own peak in a closed loop: occ/dst",
+            "<td>8%</td><td>164,444</td><td>166,057</td><td>31.0 µs</td><td>240 µs</td>",
+            "occ/dst at most",
+            "All 216 checks hold",
+        ] {
+            assert!(page.contains(part), "{part} is missing");
+        }
+        assert_eq!(page.matches("<circle").count(), 12, "two percentiles of two pairs at three loads");
+        assert_eq!(page.matches("<polyline class=\"dashed\"").count(), 2, "the yardstick");
+        // Medians over loads would mean nothing, nor would the load of one run as a setting.
+        for part in ["<h2>Throughput</h2>", "<h2>Aborts</h2>", "<th scope=\"row\">concurrency</th>"] {
+            assert!(!page.contains(part), "{part}");
+        }
+        let counts = render(&sample::loads());
+        assert!(!counts.contains("asked for") && counts.contains("<td>64</td>"));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! * [`model`]: the document, which is also the JSON that scripts read;
 //! * [`table`]: the same for a terminal;
 //! * [`html`] and [`charts`]: the same as one self-contained page;
+//! * [`points`]: what each pair reaches at each load, for the three of them;
 //! * [`pieces`]: how transactions are cut, for the page and the document;
 //! * [`progress`]: what the line that moves meanwhile says of loading and running.
 //!
@@ -15,6 +16,7 @@ pub mod charts;
 pub mod html;
 pub mod model;
 pub mod pieces;
+pub mod points;
 pub mod progress;
 #[cfg(test)]
 pub mod sample;

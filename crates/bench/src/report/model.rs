@@ -27,6 +27,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::pieces::PieceGraph;
+use super::points::Point;
 
 /// All that one invocation measured.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -43,8 +44,15 @@ pub struct Document {
     pub command: Vec<String>,
     /// Whether the user ended it early; the figures are those so far.
     pub interrupted: bool,
-    /// Every run, in the order in which they ran.
+    /// Every run, in the order in which they ran, but for `peaks`.
     pub runs: Vec<Run>,
+    /// The runs of a closed loop that came before these and found the peaks of the pairs; absent
+    /// unless loads are shares of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub peaks: Vec<Run>,
+    /// What each pair reached at each load; absent without an axis of loads.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub points: Vec<Point>,
     /// What casts doubt on the figures, in sentences.
     pub doubts: Vec<String>,
     /// The throughput of every other pair relative to the first; see [`ratios`].
@@ -67,6 +75,10 @@ pub struct Run {
     pub serializable: bool,
     /// Everything that was set, by the names of the flags, snake case.
     pub config: Named<Value>,
+    /// The load of an axis, as on the command line: `8`, `50%`; absent without one. In numbers it
+    /// is in `config`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_load: Option<String>,
     /// Which repetition of a comparison this is, from 1.
     pub repetition: u32,
     /// Whether the user ended this run early.
@@ -120,6 +132,8 @@ pub struct Run {
     /// Processor time in the measured interval of the cores that this process may run on, used by
     /// any program; 0 if unknown.
     pub machine_cpu_seconds: f64,
+    /// From the first attempt's start to the answer, of all that `committed` counts.
+    pub latency_us: Latency,
     /// By transaction type, the workload's principal type first.
     pub transactions: Named<TransactionType>,
     /// The loading that preceded the run.
@@ -297,6 +311,9 @@ pub struct Ratio {
     pub of: String,
     /// The reference, the first pair of the comparison.
     pub to: String,
+    /// The load at which both ran; absent without an axis of loads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_load: Option<String>,
     /// Median over the repetitions of the ratio of throughputs.
     pub median: f64,
     /// The smallest of them.
@@ -465,7 +482,13 @@ impl Run {
     /// never more.
     pub fn doubt(&self) -> Option<String> {
         let said = disturbance(self.machine_cpu_seconds, self.cpu_seconds, self.seconds)?;
-        Some(format!("{}, repetition {}: {said}", self.pair(), self.repetition))
+        Some(format!("{}: {said}", self.place()))
+    }
+
+    /// Which of a document's runs it is, for a reader: `occ/dst at 50%, repetition 1`.
+    pub fn place(&self) -> String {
+        let at_load = self.at_load.as_ref().map_or_else(String::new, |load| format!(" at {load}"));
+        format!("{}{at_load}, repetition {}", self.pair(), self.repetition)
     }
 
     /// Protocol and scheme as the command line writes them: `occ/dst`.
@@ -517,10 +540,31 @@ impl Check {
 }
 
 impl Document {
+    /// Every run, those that found peaks first.
+    pub fn all_runs(&self) -> impl Iterator<Item = &Run> {
+        self.peaks.iter().chain(&self.runs)
+    }
+
+    /// Whether it has an axis of loads.
+    pub fn has_loads(&self) -> bool {
+        self.all_runs().any(|run| run.at_load.is_some())
+    }
+
+    /// The run that was the peak of a pair; none if no shares of it were asked for.
+    pub fn peak_of(&self, pair: &str) -> Option<&Run> {
+        let runs = self.peaks.iter().filter(|run| run.pair() == pair);
+        runs.max_by(|a, b| a.throughput_tps.total_cmp(&b.throughput_tps))
+    }
+
+    /// The points of one pair, in the order of the loads.
+    pub fn points_of(&self, pair: &str) -> impl Iterator<Item = &Point> {
+        self.points.iter().filter(move |point| point.of == pair)
+    }
+
     /// The pairs in the order of their first runs.
     pub fn pairs(&self) -> Vec<String> {
         let mut pairs = Vec::new();
-        for run in &self.runs {
+        for run in self.all_runs() {
             let pair = run.pair();
             if !pairs.contains(&pair) {
                 pairs.push(pair);
@@ -531,7 +575,7 @@ impl Document {
 
     /// The runs of one pair.
     pub fn runs_of<'a>(&'a self, pair: &str) -> Vec<&'a Run> {
-        self.runs.iter().filter(|run| run.pair() == pair).collect()
+        self.all_runs().filter(|run| run.pair() == pair).collect()
     }
 
     /// The ratio of a pair to the reference; `None` for the reference itself.
@@ -546,7 +590,7 @@ impl Document {
 
     /// Whether every check of every run holds.
     pub fn all_checks_hold(&self) -> bool {
-        self.runs.iter().all(|run| run.failures().next().is_none())
+        self.all_runs().all(|run| run.failures().next().is_none())
     }
 
     /// The document as indented JSON with a newline at the end.
@@ -574,23 +618,24 @@ impl Spread {
 }
 
 /// Every other pair's throughput, processor time and latencies relative to the first pair's, taken
-/// inside each repetition. A pair without a repetition in common with the reference, or one of
-/// which nothing was committed in the reference, has no ratio.
+/// inside each repetition, at each load by itself. A pair without a repetition in common with the
+/// reference, or one of which nothing was committed in the reference, has no ratio.
 pub fn ratios(runs: &[Run]) -> Vec<Ratio> {
     let Some(reference) = runs.first().map(Run::pair) else { return Vec::new() };
-    let mut others: Vec<String> = Vec::new();
-    for pair in runs.iter().map(Run::pair) {
-        if pair != reference && !others.contains(&pair) {
-            others.push(pair);
+    let mut others: Vec<(String, Option<String>)> = Vec::new();
+    for (pair, at_load) in runs.iter().map(|run| (run.pair(), run.at_load.clone())) {
+        if pair != reference && !others.contains(&(pair.clone(), at_load.clone())) {
+            others.push((pair, at_load));
         }
     }
-    let ratio = |other: String| {
+    let ratio = |(other, at_load): (String, Option<String>)| {
         let both: Vec<(&Run, &Run)> = runs
             .iter()
-            .filter(|run| run.pair() == other)
+            .filter(|run| run.pair() == other && run.at_load == at_load)
             .filter_map(|run| {
-                let base =
-                    runs.iter().find(|base| base.pair() == reference && base.repetition == run.repetition)?;
+                let base = runs.iter().find(|base| {
+                    base.pair() == reference && base.at_load == at_load && base.repetition == run.repetition
+                })?;
                 (base.committed > 0).then_some((run, base))
             })
             .collect();
@@ -615,7 +660,7 @@ pub fn ratios(runs: &[Run]) -> Vec<Ratio> {
             }
         }
         let Spread { median, min, max } = throughput;
-        Some(Ratio { of: other, to: reference.clone(), median, min, max, cpu, latency })
+        Some(Ratio { of: other, to: reference.clone(), at_load, median, min, max, cpu, latency })
     };
     others.into_iter().filter_map(ratio).collect()
 }
@@ -683,6 +728,7 @@ mod tests {
         has(&run["transactions"]["new_order"]["latency_us"], &["p50", "p90", "p99", "p999", "max"]);
         has(&run["checks"][0], &["name", "ok", "allowed", "detail"]);
         has(&json["ratios"][0], &["of", "to", "median", "min", "max", "cpu", "latency"]);
+        has(&run["latency_us"], &["p50", "p90", "p99", "p999", "max", "mean"]);
         let payment = &json["ratios"][0]["latency"]["payment"];
         has(payment, &["p50", "p99"]);
         // The made-up gts is six times as slow, whatever the repetition.
@@ -692,6 +738,40 @@ mod tests {
         );
         assert_eq!(run["serializable"], true);
         assert_eq!(json["ratios"][0]["to"], "occ/dst");
+    }
+
+    #[test]
+    fn the_json_document_of_an_axis_has_its_points_and_no_other_has_any() {
+        let json =
+            |document: &Document| -> Value { serde_json::from_str(&document.to_json()).expect("JSON") };
+        let shares = json(&sample::shares());
+        let mut fields = names(&shares["points"][0]);
+        fields.sort_unstable();
+        assert_eq!(
+            fields,
+            [
+                "aborted_share",
+                "at_load",
+                "concurrency",
+                "cpu_us",
+                "of",
+                "p50_us",
+                "p99_us",
+                "rate",
+                "runs",
+                "throughput_tps"
+            ]
+        );
+        assert_eq!(
+            (&shares["runs"][0]["at_load"], &shares["peaks"][0]["at_load"]),
+            (&"1%".into(), &"1".into())
+        );
+        let ratios: Vec<&Value> = shares["ratios"].as_array().expect("a list").iter().collect();
+        let loads: Vec<&str> = ratios.iter().filter_map(|ratio| ratio["at_load"].as_str()).collect();
+        assert_eq!(loads, ["1%", "8%", "64%"]);
+        let plain = json(&sample::comparison());
+        let has = |name: &str| names(&plain).contains(&name) || names(&plain["runs"][0]).contains(&name);
+        assert!(!["points", "peaks", "at_load"].into_iter().any(has));
     }
 
     #[test]
@@ -734,6 +814,20 @@ mod tests {
         assert!((ratios[0].min - 1.0).abs() < 1e-9);
         assert!((ratios[0].max - 1.1).abs() < 1e-9);
         assert!((ratios[0].cpu.max - 2.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_ratio_is_taken_at_each_load_by_itself() {
+        let at = |load: &str, run: Run| Run { at_load: Some(load.into()), ..run };
+        let runs = [
+            at("1", run(("occ", "dst"), 1, 1000, 10.0)),
+            at("1", run(("occ", "rc"), 1, 1500, 10.0)),
+            at("2", run(("occ", "dst"), 1, 1800, 10.0)),
+            at("2", run(("occ", "rc"), 1, 1800, 10.0)),
+            at("4", run(("occ", "rc"), 1, 9000, 10.0)),
+        ];
+        let ratios: Vec<_> = ratios(&runs).into_iter().map(|ratio| (ratio.at_load, ratio.median)).collect();
+        assert_eq!(ratios, [(Some("1".to_owned()), 1.5), (Some("2".to_owned()), 1.0)]);
     }
 
     #[test]

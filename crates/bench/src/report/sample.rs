@@ -7,6 +7,7 @@ use super::model::{
     Aborts, Check, CheckerFigures, Document, Latency, Load, Named, Run, TableSize, Timeline, TransactionType,
     ratios,
 };
+use super::points::points;
 
 /// Throughputs of the sample's pairs, as (protocol, scheme, transactions per second, CPU seconds).
 const PAIRS: [(&str, &str, f64, f64); 5] = [
@@ -48,6 +49,40 @@ pub fn failing() -> Document {
     document(vec![run])
 }
 
+/// Two pairs at three loads, two repetitions each. Beyond what it can do, a pair is slower and
+/// commits less.
+pub fn loads() -> Document {
+    let mut runs = Vec::new();
+    for (concurrency, tps, latency) in [(1, 0.3, 0.5), (8, 1.0, 1.0), (64, 0.9, 9.0)] {
+        for repetition in 1..=2 {
+            for (protocol, scheme, most, cpu_seconds) in [PAIRS[0], PAIRS[3]] {
+                let noise = tps * (1.0 + 0.02 * f64::from(repetition));
+                let mut run = run((protocol, scheme, most, cpu_seconds), repetition, noise);
+                run.at_load = Some(concurrency.to_string());
+                *run.config.get_mut("concurrency").expect("it is set") = json!(concurrency);
+                run.latency_us.p50 *= latency;
+                run.latency_us.p99 *= latency;
+                runs.push(run);
+            }
+        }
+    }
+    Document { points: points(&runs), ..document(runs) }
+}
+
+/// The same as shares of peaks.
+pub fn shares() -> Document {
+    let mut document = loads();
+    document.peaks = document.runs.iter().filter(|run| run.repetition == 1).cloned().collect();
+    for run in &mut document.runs {
+        let rate = run.throughput_tps as u64;
+        run.config.push("rate", json!(rate));
+        run.at_load = run.at_load.as_ref().map(|load| format!("{load}%"));
+    }
+    document.ratios = ratios(&document.runs);
+    document.points = points(&document.runs);
+    document
+}
+
 fn document(runs: Vec<Run>) -> Document {
     let words = ["plimsoll", "bench", "tpcc", "--compare", "occ/dst,occ/gts,occ/vts,occ/rc,two_pl/dst"];
     Document {
@@ -65,7 +100,7 @@ fn document(runs: Vec<Run>) -> Document {
         doubts: Vec::new(),
         ratios: ratios(&runs),
         runs,
-        pieces: None,
+        ..Document::default()
     }
 }
 
@@ -157,6 +192,14 @@ fn run((protocol, scheme, tps, cpu_seconds): (&str, &str, f64, f64), repetition:
         oracle_messages: if slow > 1.0 { 812_345 } else { 0 },
         memory_bytes: 270_401_024,
         cpu_seconds,
+        latency_us: Latency {
+            p50: 31.0 * slow,
+            p90: 62.0 * slow,
+            p99: 240.0 * slow,
+            p999: 1e3,
+            max: 5e3,
+            mean: 50.0,
+        },
         transactions,
         load: Load { seconds: 2.9, rows: 1_200_002, memory_bytes: 231_000_000 },
         tables,

@@ -1,9 +1,9 @@
 //! The result on a terminal.
 //!
 //! [`render`] shows one run in full (transaction types with latencies, aborts by reason, totals,
-//! checks), several runs as one row per pair. Tables are laid out for 100 columns. On a narrower
-//! terminal columns disappear, the least important first, rather than wrap: a wrapped figure is
-//! misread. Text wraps.
+//! checks), several runs as one row per pair, and an axis of loads as one row per pair and load.
+//! Tables are laid out for 100 columns. On a narrower terminal columns disappear, the least
+//! important first, rather than wrap: a wrapped figure is misread. Text wraps.
 //!
 //! Colour marks only what went wrong or must not be overlooked, and only on a terminal without
 //! `NO_COLOR`. Without a terminal the width is 100, so that a captured result is the same
@@ -31,6 +31,7 @@ const FAILURES_MAX: usize = 20;
 /// The whole document: a run alone in full, several as a comparison.
 pub fn render(document: &Document, terminal: Terminal) -> String {
     let text = match document.runs.as_slice() {
+        _ if document.has_loads() => loads(document, terminal),
         [] => "Nothing was measured.\n".to_owned(),
         [only] => run(only, terminal),
         _ => comparison(document, terminal),
@@ -117,6 +118,77 @@ fn comparison(document: &Document, terminal: Terminal) -> String {
     text
 }
 
+/// An axis of loads: one row per pair and load, then the checks of all runs.
+fn loads(document: &Document, terminal: Terminal) -> String {
+    let pairs = document.pairs();
+    let runs: Vec<&Run> = document.all_runs().collect();
+    let what = if pairs.len() == 1 { pairs[0].clone() } else { format!("{} pairs", pairs.len()) };
+    let repetitions = document.points.iter().map(|point| point.runs).max().unwrap_or(0);
+    let times = match repetitions {
+        0 | 1 => format!("{} each", units::seconds(runs[0].seconds)),
+        _ => format!("{repetitions} × {} each", units::seconds(runs[0].seconds)),
+    };
+    let mut text = heading(runs[0], &what, &times, terminal);
+    text.push('\n');
+    if document.points.is_empty() {
+        text.push_str("Not one load was measured to its end.\n");
+    } else {
+        text.push_str(&loads_table(document, &pairs).render(terminal.width));
+    }
+    text.push('\n');
+    let yardsticks =
+        pairs.iter().filter(|pair| runs.iter().any(|run| run.pair() == **pair && !run.serializable));
+    for pair in yardsticks {
+        let note = format!("{pair} is NOT SERIALIZABLE, only a yardstick.");
+        text.push_str(&terminal.red(&wrap(&note, terminal.width, 0)));
+    }
+    if let Some(peaks) = peaks(document) {
+        text.push_str(&wrap(&peaks, terminal.width, 0));
+    }
+    if runs.iter().any(|run| run.memory_full) {
+        text.push_str(&wrap("Runs ended early: memory was full, see --memory.", terminal.width, 0));
+    }
+    if document.interrupted {
+        text.push_str(&wrap("Interrupted: these are the loads so far.", terminal.width, 0));
+    }
+    text + &checks(&runs, terminal)
+}
+
+/// What shares are shares of, in sentences; none if loads are not shares.
+pub fn peaks(document: &Document) -> Option<String> {
+    let peak = |pair: &String| {
+        let peak = document.peak_of(pair)?;
+        let concurrency = peak.at_load.as_deref().unwrap_or_default();
+        Some(format!("{pair} {}/s ({concurrency} in flight per shard)", units::rate(peak.throughput_tps)))
+    };
+    let peaks: Vec<String> = document.pairs().iter().filter_map(peak).collect();
+    (!peaks.is_empty())
+        .then(|| format!("Shares are of each pair's own peak in a closed loop: {}.", peaks.join(", ")))
+}
+
+fn loads_table(document: &Document, pairs: &[String]) -> Columns {
+    let open_loop = document.points.iter().any(|point| point.rate.is_some());
+    let mut headers = vec![("pair", 0), ("load", 0)];
+    headers.extend(open_loop.then_some(("asked for/s", 4)));
+    headers.extend([("committed/s", 0), ("p50", 1), ("p99", 0), ("aborted", 2), ("CPU µs", 3)]);
+    let mut columns = Columns::new(&headers, false);
+    for pair in pairs {
+        for (number, point) in document.points_of(pair).enumerate() {
+            let mut row = vec![if number == 0 { pair.clone() } else { String::new() }, point.at_load.clone()];
+            row.extend(open_loop.then(|| units::thousands(point.rate.unwrap_or_default())));
+            row.extend([
+                units::rate(point.throughput_tps.median),
+                units::duration_us(point.p50_us.median),
+                units::duration_us(point.p99_us.median),
+                units::percent(point.aborted_share.median),
+                units::three_digits(point.cpu_us.median),
+            ]);
+            columns.push(row);
+        }
+    }
+    columns
+}
+
 fn heading(run: &Run, what: &str, times: &str, terminal: Terminal) -> String {
     let setting = |name: &str| run.config.get(name).map(ToString::to_string);
     let mut parts = vec![workload_title(&run.workload), what.to_owned()];
@@ -127,9 +199,16 @@ fn heading(run: &Run, what: &str, times: &str, terminal: Terminal) -> String {
             Some(several) => format!("{several} processes of "),
             None => String::new(),
         };
-        parts.push(format!("{processes}{shards} {noun} × {concurrency} in flight"));
+        // Of several loads this run has one.
+        let in_flight = match run.at_load {
+            None => format!(" × {concurrency} in flight"),
+            Some(_) => String::new(),
+        };
+        parts.push(format!("{processes}{shards} {noun}{in_flight}"));
     }
-    if let Some(rate) = run.config.get("rate").and_then(serde_json::Value::as_u64) {
+    if let Some(rate) = run.config.get("rate").and_then(serde_json::Value::as_u64)
+        && run.at_load.is_none()
+    {
         parts.push(format!("{}/s asked for", units::thousands(rate)));
     }
     for (name, one, many) in [
@@ -200,8 +279,9 @@ fn transactions(run: &Run) -> Columns {
     }
     let mut all = vec!["all".to_owned(), units::rate(run.throughput_tps), "100%".to_owned()];
     all.resize(3 + usize::from(nominal) + usize::from(rows), String::new());
+    let latency = run.latency_us;
     all.push(units::percent(run.abort_share()));
-    all.resize(headers.len() - 1, String::new());
+    all.extend([latency.p50, latency.p90, latency.p99, latency.p999, latency.max].map(units::duration_us));
     all.push(units::percent(run.distributed_share));
     columns.push(all);
     columns
@@ -412,7 +492,7 @@ fn checks(runs: &[&Run], terminal: Terminal) -> String {
     for run in runs {
         let place = match runs.len() {
             1 => String::new(),
-            _ => format!("{}, repetition {}: ", run.pair(), run.repetition),
+            _ => format!("{}: ", run.place()),
         };
         failures.extend(run.failures().map(|check| (place.clone(), check)));
     }
@@ -500,10 +580,35 @@ mod tests {
     }
 
     #[test]
+    fn an_axis_of_loads_fits_a_hundred_columns() {
+        assert_eq!(render(&sample::shares(), PLAIN), include_str!("snapshots/loads.txt"));
+        let counts = render(&sample::loads(), PLAIN);
+        assert!(!counts.contains("asked for") && !counts.contains("Shares"), "{counts}");
+    }
+
+    #[test]
+    fn an_axis_that_was_interrupted_shows_the_loads_so_far_and_every_check() {
+        let mut document = sample::shares();
+        document.interrupted = true;
+        document.peaks[0].checks[0].ok = false;
+        let text = render(&document, PLAIN);
+        assert!(text.contains("Interrupted: these are the loads so far."), "{text}");
+        assert!(text.contains("✗ occ/dst at 1, repetition 1: tpcc consistency 1"), "{text}");
+        assert!(!document.all_checks_hold(), "a peak counts as any run does");
+        document.runs.clear();
+        document.points.clear();
+        let text = render(&document, PLAIN);
+        assert!(
+            text.contains("Not one load was measured to its end.") && text.contains("✗ occ/dst"),
+            "{text}"
+        );
+    }
+
+    #[test]
     fn a_narrow_terminal_loses_columns_not_rows() {
         for width in 40..140 {
             let terminal = Terminal { width, colour: false };
-            for document in [sample::single(), sample::comparison(), sample::failing()] {
+            for document in [sample::single(), sample::comparison(), sample::failing(), sample::shares()] {
                 let text = render(&document, terminal);
                 let widest = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
                 assert!(widest <= width, "{widest} columns on a terminal of {width}:\n{text}");

@@ -6,9 +6,6 @@
 //! first attempt to the answer, for every transaction. Sums and counts for the invariants go on
 //! from the load to the very end.
 //!
-//! A comparison runs its pairs one after the other, A B C, C B A, A B C, each on a freshly loaded
-//! database, and takes ratios within a repetition.
-//!
 //! A run is led from here and carried out by *sites* (`site.rs`): one in this process, or with
 //! `--processes` several processes that this one starts (`members.rs`). All that is said between
 //! them is orders and answers, and the leader does not know where its sites are. With `--cluster`
@@ -174,7 +171,7 @@ pub fn run(
     };
     let mut sites = Sites::start(workload, plan, pair)?;
     run.load = load_all(&mut sites, &clock, progress, format!("loading {} for {pair}", workload.name()))?;
-    sites.tell(&Order::Begin)?;
+    sites.tell(&Order::Begin(plan.concurrency, plan.rate))?;
 
     // Warm-up and measurement.
     let mut line = RunLine::new(progress, format!("{} {pair}", workload.name()), plan.warmup + plan.duration);
@@ -340,10 +337,12 @@ fn load_all(sites: &mut Sites, clock: &Clock, progress: Progress, title: String)
 /// What the clients counted while it counted.
 fn fill(run: &mut Run, kinds: &[plimsoll_workloads::Kind], counts: &[Counts], messages: u64) {
     let (mut distributed, mut all) = (0, [0; Abort::ALL.len()]);
+    let mut latency = Counts::default().latency;
     for (declared, sum) in kinds.iter().zip(counts) {
         if declared.per > 0 {
             run.committed += sum.committed;
             distributed += sum.distributed;
+            latency.add(&sum.latency).expect("histograms of the same size can be added");
         }
         all.iter_mut().zip(sum.aborts).for_each(|(all, aborts)| *all += aborts);
         let aborted: u64 = sum.aborts.iter().sum();
@@ -366,6 +365,7 @@ fn fill(run: &mut Run, kinds: &[plimsoll_workloads::Kind], counts: &[Counts], me
             },
         );
     }
+    run.latency_us = Latency::from_nanoseconds(&latency);
     run.aborts = Aborts::from_counts(all);
     run.distributed_share = distributed as f64 / run.committed.max(1) as f64;
     run.messages_per_transaction = messages as f64 / run.committed.max(1) as f64;

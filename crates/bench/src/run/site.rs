@@ -53,8 +53,10 @@ pub enum Order {
     Sample,
     /// Say how large the tables are.
     Tables,
-    /// Wait for the others, then let the clients begin.
-    Begin,
+    /// Wait for the others, then let the clients begin: with so many transactions in flight per
+    /// shard, and so many per second over all shards. Of a plan with several loads only the leader
+    /// knows which one is next.
+    Begin(usize, Option<u64>),
     /// From now on everything counts.
     Count,
     /// Let the clients end their transactions.
@@ -199,7 +201,7 @@ plimsoll_types::wire!(
         Load = 0,
         Sample = 1,
         Tables = 2,
-        Begin = 3,
+        Begin(concurrency, rate) = 3,
         Count = 4,
         Stop = 5,
         Settle = 6,
@@ -436,7 +438,8 @@ impl Site {
                 return Ok(Answer::Sample(self.sample()));
             }
             Order::Tables => return Ok(Answer::Tables(self.tables()?)),
-            Order::Begin => {
+            Order::Begin(concurrency, rate) => {
+                (self.plan.concurrency, self.plan.rate) = (*concurrency, *rate);
                 self.engine.wait_for_others(OTHERS_MAX).map_err(|missing| missing.to_string())?;
                 self.begin();
             }

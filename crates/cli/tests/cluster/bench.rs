@@ -95,6 +95,8 @@ fn a_benchmark_loads_and_runs_as_a_client_of_a_cluster() {
     for _ in 0..2 {
         bench(&scene, &["smallbank", "--accounts", "1000", "--distributed", "20"]);
     }
+    let run = bench(&scene, &["smallbank", "--accounts", "1000", "--load", "2,4"]);
+    assert_eq!((&run["at_load"], &run["config"]["concurrency"]), (&"2".into(), &2.into()));
     let said = again(&["--load"]);
     let twice = "table \"savings\" of cluster \"bank\" is loaded already; start the nodes anew or use the data as it is";
     assert!(said.contains(twice), "{said}");

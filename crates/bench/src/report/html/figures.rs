@@ -209,6 +209,7 @@ pub fn aborts(pairs: &[PairRuns<'_>]) -> String {
     section("Aborts", note, &(chart + &legend + &table("", &headers, &rows)))
 }
 
-fn pair_legend(pairs: &[PairRuns<'_>]) -> String {
+/// The colours of the pairs.
+pub fn pair_legend(pairs: &[PairRuns<'_>]) -> String {
     svg::legend(pairs.iter().map(|pair| (pair.name.as_str(), Some(pair.colour))))
 }

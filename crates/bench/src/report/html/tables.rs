@@ -67,7 +67,7 @@ fn transaction_table(run: &Run) -> String {
     if nominal {
         all.splice(4..4, [String::new(), String::new()]);
     }
-    all.resize(headers.len(), String::new());
+    all.extend(run.latency_us.percentiles().map(|(_, us)| units::duration_us(us)));
     rows.push(all);
     table("total", &headers, &rows)
 }
@@ -179,7 +179,7 @@ pub fn memory(pairs: &[PairRuns<'_>]) -> String {
 
 /// Every run on a line.
 pub fn all_runs(document: &Document) -> String {
-    let headers = [
+    let mut headers = vec![
         "pair",
         "repetition",
         "committed/s",
@@ -192,6 +192,10 @@ pub fn all_runs(document: &Document) -> String {
         "memory",
         "checks",
     ];
+    let has_loads = document.has_loads();
+    if has_loads {
+        headers.insert(1, "load");
+    }
     let row = |run: &Run| {
         let failed = run.failures().count();
         let checks = match failed {
@@ -199,7 +203,7 @@ pub fn all_runs(document: &Document) -> String {
             failed => format!("<span class=\"fail\">✗ {failed} of {}</span>", run.checks.len()),
         };
         let cut = if run.interrupted || run.memory_full { " (cut short)" } else { "" };
-        vec![
+        let mut row = vec![
             escape(&run.pair()),
             format!("{}{cut}", run.repetition),
             units::rate(run.throughput_tps),
@@ -211,9 +215,13 @@ pub fn all_runs(document: &Document) -> String {
             format!("{:.2}", per(run.oracle_messages as f64, run.committed as f64)),
             units::bytes(run.memory_bytes),
             checks,
-        ]
+        ];
+        if has_loads {
+            row.insert(1, run.at_load.clone().unwrap_or_default());
+        }
+        row
     };
-    let rows: Vec<Vec<String>> = document.runs.iter().map(row).collect();
+    let rows: Vec<Vec<String>> = document.all_runs().map(row).collect();
     section(
         "Runs",
         "In the order in which they ran. Messages are per committed transaction.",
@@ -224,8 +232,10 @@ pub fn all_runs(document: &Document) -> String {
 /// Settings: one column if all pairs agree, otherwise who has which.
 pub fn configuration(document: &Document, pairs: &[PairRuns<'_>]) -> String {
     let mut names: Vec<&str> = Vec::new();
+    // With several loads these two are of one run.
+    let of_a_run = |name: &str| document.has_loads() && ["concurrency", "rate"].contains(&name);
     for (name, _) in pairs.iter().flat_map(|pair| pair.middle.config.iter()) {
-        if !names.contains(&name) {
+        if !names.contains(&name) && !of_a_run(name) {
             names.push(name);
         }
     }
