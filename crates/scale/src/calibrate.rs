@@ -6,9 +6,10 @@
 //!    of its transactions: how much of which work a transaction does, a world counts that runs the
 //!    same; how long it takes, was measured; what the work costs follows (`fit`). What two cores
 //!    cost each other is how much less than twice as fast two shards are that have nothing to do
-//!    with each other. Then, the same way as before, what messages, coordination, locks, validation
-//!    and executions in vain cost, and what an oracle's scheme adds: distributed transactions on
-//!    two shards, of TPC-C and SmallBank more of them than usual, of micro fewer and more, and all
+//!    with each other; TPC-E has no such shards, and no such factor. Then, the same way as before,
+//!    what messages, coordination, locks, validation and executions in vain cost, and what an
+//!    oracle's scheme adds: distributed transactions on two shards, of TPC-C and SmallBank more of
+//!    them than usual, of micro fewer and more, of TPC-E those that ask for securities, and all
 //!    workloads on one shard under gts and vts. What a message costs the oracle shows on two
 //!    shards, where it shares a thread with one of them, unless there are more cores.
 //! 4. The proof: OCC and 2PL under every scheme on one shard and on two, predicted, and measured in
@@ -26,6 +27,7 @@ use plimsoll_txn::timestamps::{Gts, Vts};
 use plimsoll_workloads::micro::{self, Micro};
 use plimsoll_workloads::smallbank::{self, SmallBank};
 use plimsoll_workloads::tpcc::{self, Tpcc};
+use plimsoll_workloads::tpce::{self, Tpce};
 use plimsoll_workloads::{AnyWorkload, Workload};
 use serde::Serialize;
 
@@ -42,7 +44,7 @@ const REFINED: u32 = 4;
 /// Number of other mixes that the first mix of a workload outweighs: it is what people run.
 const STANDARD: usize = 8;
 /// What is learned, in the order of [`Benches`].
-const WORKLOADS: [&str; 3] = [Tpcc::NAME, SmallBank::NAME, Micro::NAME];
+const WORKLOADS: [&str; 4] = [Tpcc::NAME, SmallBank::NAME, Micro::NAME, Tpce::NAME];
 /// First guesses at what it costs to lock a record, to coordinate an attempt, and to execute
 /// something in vain, in nanoseconds.
 const LOCK_NS: f64 = 50.0;
@@ -50,6 +52,9 @@ const COORDINATED_NS: f64 = 500.0;
 const VAIN_NS: f64 = 200.0;
 /// SmallBank's accounts per shard.
 const ACCOUNTS: u64 = 100_000;
+/// TPC-E's customers per load unit, of which there is one per shard: a whole one takes as long to
+/// load as a measurement takes.
+const CUSTOMERS: u32 = 200;
 /// Transactions of a world that only counts.
 const COUNTED: u64 = 30_000;
 
@@ -109,9 +114,9 @@ const LEARNED: [Pair; 6] = {
 /// The benchmarks of a calibration.
 struct Benches {
     /// By workload: one shard, the standard mix under all pairs first.
-    alone: [Vec<Bench>; 3],
+    alone: [Vec<Bench>; WORKLOADS.len()],
     /// By workload: two shards that have nothing to do with each other.
-    crowded: [Vec<Bench>; 3],
+    crowded: [Vec<Bench>; WORKLOADS.len()],
     /// Transactions that are more than one step of their shard.
     coordinated: Vec<Bench>,
     /// What is predicted.
@@ -125,6 +130,7 @@ impl Benches {
             Bench::all(&tpcc_mixes(), &LEARNED, 1),
             Bench::all(&smallbank_mixes(), &LEARNED, 1),
             Bench::all(&micro_mixes(), &LEARNED, 1),
+            Bench::all(&tpce_mixes(), &LEARNED, 1),
         ];
         let (crowded, coordinated) = match cores {
             1 => Default::default(),
@@ -184,7 +190,7 @@ impl Calibration<'_> {
             gigabits_per_s: loopback.gigabits_per_s,
             access: Default::default(),
         };
-        let kinds = [Tpcc::KINDS.len(), SmallBank::KINDS.len(), Micro::KINDS.len()];
+        let kinds = [Tpcc::KINDS.len(), SmallBank::KINDS.len(), Micro::KINDS.len(), Tpce::KINDS.len()];
         for (benches, kinds) in benches.alone.iter().zip(kinds) {
             self.progress.note(&format!("what {} costs: {} worlds", benches[0].workload, benches.len()));
             let access = self.learn(&model, benches, kinds);
@@ -400,7 +406,7 @@ impl Calibration<'_> {
 }
 
 /// By workload: two shards that have nothing to do with each other.
-fn crowded() -> [Vec<Bench>; 3] {
+fn crowded() -> [Vec<Bench>; WORKLOADS.len()] {
     let tpcc = tpcc::Parameters { remote_item_pct: 0.0, remote_payment_pct: 0.0, ..tpcc::Parameters::new(2) };
     let bank = smallbank::Parameters { distributed_pct: 0.0, ..smallbank::Parameters::new(2, ACCOUNTS) };
     let micro = micro::Parameters { distributed_pct: 0.0, ..micro::Parameters::new(2) };
@@ -408,6 +414,8 @@ fn crowded() -> [Vec<Bench>; 3] {
         Bench::all(&[tpcc_of(tpcc)], &LEARNED, 2),
         Bench::all(&[smallbank_of(bank)], &LEARNED, 2),
         Bench::all(&[micro_of(micro)], &LEARNED, 2),
+        // Securities are anywhere: TPC-E does not stay on its shard.
+        Vec::new(),
     ]
 }
 
@@ -424,6 +432,7 @@ fn coordinated() -> Vec<Bench> {
     let tpcc = [tpcc_of(tpcc)];
     let bank = smallbank::Parameters { distributed_pct: 10.0, ..smallbank::Parameters::new(2, ACCOUNTS) };
     let bank = [smallbank_of(bank)];
+    let brokerage = [tpce_of(2, [0, 0, 180, 140, 0, 101, 0, 0])];
     [
         Bench::all(&[2.0, 5.0, 20.0].map(micro), &LEARNED, 2),
         Bench::all(&[micro(5.0), micro(20.0)], oracles, 2),
@@ -431,9 +440,12 @@ fn coordinated() -> Vec<Bench> {
         Bench::all(&tpcc, oracles, 2),
         Bench::all(&bank, &LEARNED, 2),
         Bench::all(&bank, oracles, 2),
+        Bench::all(&brokerage, &LEARNED, 2),
+        Bench::all(&brokerage, oracles, 2),
         Bench::all(&tpcc_mixes()[..1], oracles, 1),
         Bench::all(&smallbank_mixes()[..1], oracles, 1),
         Bench::all(&micro_mixes()[..1], oracles, 1),
+        Bench::all(&tpce_mixes()[..1], oracles, 1),
     ]
     .into_iter()
     .flatten()
@@ -454,6 +466,7 @@ fn proofs(cores: usize) -> Vec<Bench> {
             Bench::all(&[tpcc], pairs.as_flattened(), shards),
             Bench::all(&[bank], pairs.as_flattened(), shards),
             Bench::all(&[micro_of(micro)], pairs.as_flattened(), shards),
+            Bench::all(&[tpce_of(shards as u32, tpce::DECK)], pairs.as_flattened(), shards),
         ]
     };
     (1..=2).filter(|&shards| shards <= cores).flat_map(on).flatten().collect()
@@ -486,6 +499,26 @@ fn micro_mixes() -> Vec<Arc<dyn AnyWorkload>> {
         ..micro::Parameters::new(1)
     };
     shares.map(|share| micro_of(with(share))).into()
+}
+
+/// The specification's mix, then one kind of customers' transactions each: reads of many prices,
+/// of many trades, of a customer's holdings and past orders; orders, with the market's answers.
+fn tpce_mixes() -> Vec<Arc<dyn AnyWorkload>> {
+    let decks = [
+        tpce::DECK,
+        [0, 0, 1, 0, 0, 0, 0, 0],
+        [0, 0, 0, 0, 0, 0, 1, 0],
+        [0, 1, 0, 0, 0, 0, 0, 0],
+        [0, 0, 0, 0, 0, 1, 0, 0],
+    ];
+    decks.map(|deck| tpce_of(1, deck)).into()
+}
+
+/// TPC-E on so many shards, with so many cards of each kind.
+fn tpce_of(shards: u32, deck: [u32; 8]) -> Arc<dyn AnyWorkload> {
+    let mut parameters = tpce::Parameters { deck, ..tpce::Parameters::new(shards) };
+    (parameters.scale.customers_per_unit, parameters.scale.daily_market_days) = (CUSTOMERS, 30);
+    Arc::new(Tpce::new(parameters))
 }
 
 fn tpcc_of(parameters: tpcc::Parameters) -> Arc<dyn AnyWorkload> {

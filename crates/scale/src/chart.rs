@@ -4,6 +4,9 @@
 //! factors, and what scales is a straight line. What was published is hollow: a circle, or a band
 //! from the least to the largest. It has its line's colour.
 //!
+//! A chart of latency over throughput has no places of its own: points are where they are, with a
+//! line from each load to the next. A published throughput without a latency is upright and dashed.
+//!
 //! Across, positions are percentages: a chart fills any width, and its text keeps its size.
 
 use std::fmt::Write;
@@ -45,7 +48,7 @@ pub struct Chart<'a> {
     pub unit: Unit,
     /// What its axis is.
     pub axis: &'a str,
-    /// Places on the axis, ascending.
+    /// Places on the axis, ascending; none if points are anywhere.
     pub at: &'a [u64],
     /// What is drawn.
     pub lines: Vec<Line>,
@@ -60,19 +63,34 @@ pub struct Line {
     /// Whether it is only a yardstick.
     pub dashed: bool,
     /// Places and figures.
-    pub points: Vec<(u64, f64)>,
+    pub points: Vec<(f64, f64)>,
     /// What was published of it.
     pub published: Vec<Span>,
+    /// A place of which was published that it is the last.
+    pub end: Option<f64>,
 }
 
 /// What was published.
 pub struct Span {
     /// Where; `None`: anywhere on the axis.
-    pub at: Option<u64>,
+    pub at: Option<f64>,
     /// The figure, or the least.
     pub low: f64,
     /// The figure, or the largest.
     pub high: f64,
+}
+
+impl Line {
+    /// Where it has anything.
+    fn places(&self) -> impl Iterator<Item = f64> {
+        let points = self.points.iter().map(|(at, _)| *at);
+        points.chain(self.published.iter().filter_map(|span| span.at)).chain(self.end)
+    }
+}
+
+/// A place on the axis.
+fn place(at: f64) -> String {
+    units::thousands(at.round() as u64)
 }
 
 impl Unit {
@@ -110,17 +128,21 @@ impl Chart<'_> {
         if figures.is_empty() {
             return String::new();
         }
-        let places: Vec<f64> = self.at.iter().map(|&at| at as f64).collect();
+        let places: Vec<f64> = match self.at.is_empty() {
+            true => self.lines.iter().flat_map(Line::places).collect(),
+            false => self.at.iter().map(|&at| at as f64).collect(),
+        };
         let longest = self.lines.iter().map(|line| line.name.len()).max().unwrap_or_default();
         let frame = Frame {
-            across: Axis::of(&places, false, true),
+            across: Axis::of(&places, self.at.is_empty(), !self.at.is_empty()),
             up: Axis::of(&figures, true, self.unit != Unit::Share),
             right: 97.0 - CHARACTER * longest as f64,
             one: places.len() == 1,
         };
         let mut svg = format!("<h3>{}</h3>\n", escape(self.title));
         svg.push_str(&open(&format!("{} by {}", self.title, self.axis), (HEIGHT + BELOW) as usize));
-        self.draw_axes(&mut svg, &frame, &places);
+        let ticks = if self.at.is_empty() { frame.across.ticks() } else { places };
+        self.draw_axes(&mut svg, &frame, &ticks);
         self.lines.iter().for_each(|line| self.draw_published(&mut svg, &frame, line));
         self.lines.iter().for_each(|line| self.draw_line(&mut svg, &frame, line));
         self.draw_names(&mut svg, &frame);
@@ -151,12 +173,19 @@ impl Chart<'_> {
 
     fn draw_published(&self, svg: &mut String, frame: &Frame, line: &Line) {
         let colour = &line.colour;
+        if let Some(end) = line.end {
+            let (x, tip) = (frame.x(end), escape(&format!("{}\npublished peak: {}", line.name, place(end))));
+            let _ = writeln!(
+                svg,
+                "<line x1=\"{x:.2}%\" x2=\"{x:.2}%\" y1=\"12\" y2=\"{HEIGHT}\" stroke=\"{colour}\" stroke-dasharray=\"2 4\" data-tip=\"{tip}\"/>"
+            );
+        }
         for span in &line.published {
-            let place = span.at.map_or_else(|| "all".to_owned(), units::thousands);
+            let place = span.at.map_or_else(|| "all".to_owned(), place);
             let figure = between(span.low, span.high);
             let tip = escape(&format!("{}, {}: {place}\npublished: {figure}", line.name, self.axis));
             let (top, bottom) = (frame.y(span.high), frame.y(span.low));
-            let (from, to) = match span.at.map(|at| frame.x(at as f64)) {
+            let (from, to) = match span.at.map(|at| frame.x(at)) {
                 Some(x) => (x - 0.8, x + 0.8),
                 None => (LEFT, frame.right),
             };
@@ -178,7 +207,7 @@ impl Chart<'_> {
 
     fn draw_line(&self, svg: &mut String, frame: &Frame, line: &Line) {
         let (colour, dashed) = (&line.colour, if line.dashed { " class=\"dashed\"" } else { "" });
-        let position = |&(at, figure): &(u64, f64)| (frame.x(at as f64), frame.y(figure));
+        let position = |&(at, figure): &(f64, f64)| (frame.x(at), frame.y(figure));
         let corner = |(x, y): (f64, f64)| format!("{x:.2},{y:.1}");
         let corners: Vec<String> = line.points.iter().map(position).map(corner).collect();
         let _ = writeln!(
@@ -189,7 +218,7 @@ impl Chart<'_> {
         );
         for point in &line.points {
             let ((x, y), figure) = (position(point), self.unit.figure(point.1));
-            let place = units::thousands(point.0);
+            let place = place(point.0);
             let tip = escape(&format!("{}, {}: {place}\n{figure}", line.name, self.axis));
             let _ = writeln!(
                 svg,
@@ -296,8 +325,8 @@ mod tests {
     use super::*;
 
     fn line(name: &str, figures: &[f64], published: Vec<Span>) -> Line {
-        let points = (1..).zip(figures.iter().copied()).collect();
-        Line { name: name.to_owned(), colour: "red".to_owned(), dashed: false, points, published }
+        let points = [1.0, 2.0].into_iter().zip(figures.iter().copied()).collect();
+        Line { name: name.to_owned(), colour: "red".to_owned(), dashed: false, points, published, end: None }
     }
 
     fn chart(unit: Unit, lines: Vec<Line>) -> String {
@@ -316,7 +345,7 @@ mod tests {
     #[test]
     fn a_published_range_is_a_band_and_a_published_figure_a_circle() {
         let span = |at, low, high| Span { at, low, high };
-        let published = vec![span(Some(2), 1.5, 1.5), span(None, 0.95, 2.0), span(Some(1), 0.0, 0.5)];
+        let published = vec![span(Some(2.0), 1.5, 1.5), span(None, 0.95, 2.0), span(Some(1.0), 0.0, 0.5)];
         let svg = chart(Unit::Ratio, vec![line("a / b", &[1.0, 1.2], published)]);
         assert_eq!((svg.matches("<rect").count(), svg.matches("r=\"6\"").count()), (2, 1));
         assert_eq!(svg.matches("r=\"3.5\"").count(), 2);
@@ -341,5 +370,17 @@ mod tests {
         assert_eq!(heights.len(), 6);
         assert!(heights.windows(2).all(|pair| pair[1] - pair[0] >= NAME), "{heights:?}");
         assert!(heights.iter().all(|y| *y <= HEIGHT + 4.0), "{heights:?}");
+    }
+
+    #[test]
+    fn latency_over_throughput_has_an_axis_from_zero_and_published_points_where_they_are() {
+        let mut curve = line("a", &[], vec![Span { at: Some(900.0), low: 40.0, high: 40.0 }]);
+        (curve.points, curve.end) = (vec![(100.0, 10.0), (800.0, 20.0), (750.0, 50.0)], Some(1000.0));
+        let (title, unit, axis) = ("test", Unit::Duration, "per second");
+        let svg = Chart { title, unit, axis, at: &[], lines: vec![curve] }.render();
+        assert!(svg.contains(">0<") && svg.contains(">500<"), "{svg}");
+        assert!(svg.contains("a, per second: 900\npublished: 40.0"), "{svg}");
+        assert!(svg.contains("a, per second: 750\n50.0 µs"), "{svg}");
+        assert!(svg.contains("a\npublished peak: 1,000"), "{svg}");
     }
 }

@@ -16,15 +16,20 @@ use plimsoll_workloads::Workload;
 use plimsoll_workloads::micro::Micro;
 use plimsoll_workloads::smallbank::SmallBank;
 use plimsoll_workloads::tpcc::Tpcc;
+use plimsoll_workloads::tpce::Tpce;
 
 use crate::machines;
 use crate::predict::model::CostModel;
-use crate::predict::published::FIGURES;
-use crate::predict::study::{Configuration, Load};
-use crate::predict::{Cluster, published::Figure};
+use crate::predict::published::{FIGURES, IN_FLIGHT};
+use crate::predict::study::{Configuration, Load, TPCE_CUSTOMERS};
+use crate::predict::{Cluster, DOUBLINGS, published::Figure};
 
 /// Maximum number of shards of a world: with TPC-C they take 4 GB, however few items there are.
 const SHARDS_MAX: usize = 2048;
+/// The same with TPC-E, where each shard has copies of what never changes: 20,000 rows and more.
+const TPCE_SHARDS_MAX: usize = 512;
+/// TPC-E's customers of a shard's home, as on 24 cores of a machine with 5,000.
+const TPCE_HOME: u32 = 200;
 
 /// The flags of `plimsoll sim scale`.
 #[derive(Args, Clone, Debug, Default)]
@@ -57,12 +62,27 @@ pub struct ScaleArgs {
     /// shards in all at most [default: 1..16].
     #[arg(long, value_parser = nodes, value_name = "A..B|N,N,...", help_heading = "What runs")]
     pub nodes: Option<Nodes>,
+    /// Transactions in flight per shard: latency over throughput, at so many of each [default: what
+    /// goes with the machine, and nodes are the axis].
+    #[arg(
+        long,
+        value_parser = number,
+        value_delimiter = ',',
+        conflicts_with = "concurrency",
+        value_name = "N,N,...",
+        help_heading = "What runs"
+    )]
+    pub load: Vec<u64>,
     /// Districts that a Stock-Level looks at, 1 to 20 (tpcc) [default: 1].
     #[arg(long, value_parser = number, value_name = "N", help_heading = "What runs")]
     pub districts: Option<u64>,
     /// Spread each warehouse over all shards (tpcc).
     #[arg(long, help_heading = "What runs")]
     pub spread: bool,
+    /// Customers of each thousand that there are, a divisor of it and a multiple of 5 (tpce)
+    /// [default: as many as memory has room for].
+    #[arg(long, value_parser = number, value_name = "N", help_heading = "What runs")]
+    pub customers: Option<u64>,
     /// Transfers to another shard, percent (smallbank) [default: 1].
     #[arg(long, value_name = "PERCENT", help_heading = "What runs")]
     pub distributed: Option<f64>,
@@ -79,9 +99,9 @@ pub struct ScaleArgs {
     pub concurrency: Option<u64>,
 
     /// Predict the figures of the DST paper, and print published and predicted ratios side by side.
-    #[arg(long, conflicts_with_all = ["workload", "protocol", "schemes", "nodes", "districts", "spread", "distributed", "machine", "shards_per_node"], help_heading = "What runs")]
+    #[arg(long, conflicts_with_all = ["workload", "protocol", "schemes", "nodes", "load", "customers", "districts", "spread", "distributed", "machine", "shards_per_node"], help_heading = "What runs")]
     pub paper: bool,
-    /// With --paper: only these, such as 12(b) or smallbank-tcp.
+    /// With --paper: only these, such as 12(a), 12(b) or smallbank-tcp.
     #[arg(
         long,
         value_delimiter = ',',
@@ -115,6 +135,8 @@ pub struct ScaleArgs {
 pub enum WorkloadName {
     /// Order processing: nine tables, five transactions, 8% read-only (TPC-C).
     Tpcc,
+    /// A brokerage and its market: 33 tables, ten transactions, 77% read-only (TPC-E).
+    Tpce,
     /// A bank: six tiny transactions on two accounts at most, hot spots.
     #[value(name = "smallbank")]
     SmallBank,
@@ -126,6 +148,7 @@ impl fmt::Display for WorkloadName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             WorkloadName::Tpcc => Tpcc::NAME,
+            WorkloadName::Tpce => Tpce::NAME,
             WorkloadName::SmallBank => SmallBank::NAME,
             WorkloadName::Micro => Micro::NAME,
         })
@@ -185,22 +208,22 @@ impl ScaleArgs {
     }
 
     fn figures(&self) -> Result<Vec<Series>, Refusal> {
-        let known: Vec<&str> = FIGURES.iter().map(|figure| figure.number).collect();
-        if let Some(unknown) = self.figures.iter().find(|&number| !known.contains(&number.as_str())) {
+        let known = |number: &&String| FIGURES.iter().any(|figure| figure.is(number));
+        if let Some(unknown) = self.figures.iter().find(|number| !known(number)) {
+            let known: Vec<&str> = FIGURES.iter().map(|figure| figure.number).collect();
             refuse!("--figures {unknown} is not one that can be predicted: there are {}", known.join(", "))
         }
-        let wanted = |figure: &&Figure| {
-            self.figures.is_empty() || self.figures.iter().any(|number| number == figure.number)
-        };
+        let wanted =
+            |figure: &&Figure| self.figures.is_empty() || self.figures.iter().any(|number| figure.is(number));
         FIGURES.iter().filter(wanted).map(|figure| self.figure(figure)).collect()
     }
 
     fn figure(&self, figure: &'static Figure) -> Result<Series, Refusal> {
-        let model = machines::named("machine", figure.machine)?;
+        let model = figure.model(machines::named("machine", figure.machine)?);
         let concurrency =
             within(self.concurrency.unwrap_or(model.concurrency.into()), "concurrency", 1, 1024)?;
         let node = (model.shards_per_node as usize, concurrency as usize);
-        let transactions = self.transactions(figure.machines * node.0)?;
+        let transactions = self.transactions(figure.machines * node.0 / figure.cores_per_shard)?;
         let seed = self.seed.unwrap_or(1);
         let configurations = figure.at.iter().map(|&at| {
             let of = |&scheme| figure.configuration(at, scheme, node, transactions, seed);
@@ -223,20 +246,31 @@ impl ScaleArgs {
             within(self.shards_per_node.unwrap_or(model.shards_per_node.into()), "shards-per-node", 1, 256)?;
         let concurrency =
             within(self.concurrency.unwrap_or(model.concurrency.into()), "concurrency", 1, 1024)?;
-        let nodes = self.nodes.clone().map_or_else(|| doubling(1..=16), |Nodes(nodes)| nodes);
-        if let Some(&most) = nodes.last().filter(|&&most| most.saturating_mul(per_node as usize) > SHARDS_MAX)
+        self.load.iter().try_for_each(|&load| within(load, "load", 1, 1024).map(drop))?;
+        if !self.load.is_sorted_by(|a, b| a < b) {
+            refuse!("--load is not ascending: give a list such as 1,2,4,8")
+        }
+        let nodes = match (&self.nodes, self.load.is_empty()) {
+            (Some(Nodes(nodes)), true) => nodes.clone(),
+            (Some(Nodes(nodes)), false) if nodes.len() == 1 => nodes.clone(),
+            (Some(_), false) => refuse!("--load is for one number of nodes: give --nodes 16, for example"),
+            (None, true) => doubling(1..=16),
+            (None, false) => vec![16],
+        };
+        let workload = self.workload.unwrap_or(WorkloadName::Tpcc);
+        let shards_max = if workload == WorkloadName::Tpce { TPCE_SHARDS_MAX } else { SHARDS_MAX };
+        if let Some(&most) = nodes.last().filter(|&&most| most.saturating_mul(per_node as usize) > shards_max)
         {
-            let instead = match SHARDS_MAX / most {
+            let instead = match shards_max / most {
                 0 => String::new(),
                 fewer => format!(", or --shards-per-node {fewer}"),
             };
             refuse!(
-                "{most} nodes of {per_node} shards are too many for a world, which has at most {SHARDS_MAX} shards: \
+                "{most} nodes of {per_node} shards are too many for a world, which has at most {shards_max} shards: \
                  give at most {} nodes{instead}",
-                SHARDS_MAX / per_node as usize
+                shards_max / per_node as usize
             )
         }
-        let workload = self.workload.unwrap_or(WorkloadName::Tpcc);
         for (flag, given) in [("districts", self.districts.is_some()), ("spread", self.spread)] {
             if given && workload != WorkloadName::Tpcc {
                 refuse!("--{flag} is a flag of tpcc, not of {workload}: leave it out")
@@ -245,17 +279,30 @@ impl ScaleArgs {
         if self.distributed.is_some() && workload != WorkloadName::SmallBank {
             refuse!("--distributed is a flag of smallbank, not of {workload}: leave it out")
         }
+        if self.customers.is_some() && workload != WorkloadName::Tpce {
+            refuse!("--customers is a flag of tpce, not of {workload}: leave it out")
+        }
+        let customers = self.customers.map(|customers| {
+            let known = |&&known: &&u32| u64::from(known) == customers;
+            TPCE_CUSTOMERS.iter().find(known).copied().ok_or_else(|| {
+                let near = TPCE_CUSTOMERS.iter().min_by_key(|&&known| customers.abs_diff(known.into()));
+                format!("--customers {customers} is no even part of 1,000: give {}", near.expect("a size"))
+            })
+        });
+        let customers = customers.transpose()?;
         let load = match workload {
             WorkloadName::Tpcc => {
                 let districts = within(self.districts.unwrap_or(1), "districts", 1, 20)? as u32;
                 Load::Tpcc { districts, spread: None }
             }
+            WorkloadName::Tpce => Load::Tpce { home: TPCE_HOME, customers, paper: false },
             WorkloadName::SmallBank => match self.distributed.unwrap_or(1.0) {
                 percent if (0.0..=100.0).contains(&percent) => Load::SmallBank { distributed_pct: percent },
                 percent => refuse!("--distributed {percent} is not a percentage: give 0 to 100"),
             },
             WorkloadName::Micro => Load::Micro,
         };
+        model.access_to(load.name())?;
         let protocol = self.protocol.unwrap_or(Protocol::Occ);
         let pair = |scheme| Pair { protocol, scheme };
         let schemes: Vec<Scheme> = match self.schemes.as_slice() {
@@ -267,19 +314,26 @@ impl ScaleArgs {
         };
         schemes.iter().try_for_each(|&scheme| pair(scheme).legal(LEGAL_PAIRS).map(drop))?;
         let schemes: Vec<&'static str> = schemes.into_iter().map(Scheme::name).collect();
-        let configurations = nodes.iter().map(|&nodes| {
+        let in_flight = |load: u64| (nodes[0], load as usize);
+        // Places on the axis: nodes, and transactions in flight per shard.
+        let places: Vec<(usize, usize)> = match self.load.is_empty() {
+            true => nodes.iter().map(|&nodes| (nodes, concurrency as usize)).collect(),
+            false => self.load.iter().copied().map(in_flight).collect(),
+        };
+        let configurations = places.iter().map(|&(nodes, concurrency)| {
             let cluster = |&scheme| {
                 Ok::<Cluster, Refusal>(Cluster {
                     nodes,
                     shards_per_node: per_node as usize,
                     oracle_inside: false,
                     threads: None,
-                    concurrency: concurrency as usize,
+                    concurrency,
                     protocol: protocol.name(),
                     scheme,
                     oracle: Default::default(),
                     awaits_report: false,
                     transactions: self.transactions(nodes * per_node as usize)?,
+                    doublings: DOUBLINGS,
                     seed: self.seed.unwrap_or(1),
                 })
             };
@@ -296,17 +350,21 @@ impl ScaleArgs {
         Ok(Series {
             figure: None,
             title: format!(
-                "{}{} under {protocol} on nodes {}like this one: {}",
+                "{}{} under {protocol} on {}nodes {}like this one: {}",
                 workload_title(load.name()),
                 if self.spread { ", spread over all shards," } else { "" },
+                if self.load.is_empty() { String::new() } else { format!("{} ", nodes[0]) },
                 match self.shards_per_node {
                     Some(own) if own != u64::from(model.shards_per_node) => format!("of {own} shards, else "),
                     _ => String::new(),
                 },
                 model.machine
             ),
-            axis: "nodes",
-            at: nodes.iter().map(|&nodes| nodes as u64).collect(),
+            axis: if self.load.is_empty() { "nodes" } else { IN_FLIGHT },
+            at: match self.load.is_empty() {
+                true => nodes.iter().map(|&nodes| nodes as u64).collect(),
+                false => self.load.clone(),
+            },
             schemes,
             model,
             configurations,
@@ -353,6 +411,10 @@ const SCALE_EXAMPLES: &[(&str, &str)] = &[
     ("plimsoll sim scale --nodes 1..1024 --schemes dst,rc,gts --report scale.html", ""),
     ("plimsoll sim scale --workload smallbank --machine vlr --nodes 1..64", ""),
     ("plimsoll sim scale --machine val --nodes 1..1024 --shards-per-node 2", ""),
+    (
+        "plimsoll sim scale --workload tpce --machine vlr --shards-per-node 2 --nodes 15 --load 1,2,4,8",
+        "Latency over throughput.",
+    ),
     (
         "plimsoll sim scale --machine mine.json",
         "With what `plimsoll calibrate --output mine.json` has measured.",

@@ -29,7 +29,7 @@ use serde_json::{Value, json};
 
 use calibrate::Calibration;
 use cli::{CalibratePlan, ScalePlan, Series, Target};
-use predict::published::{Published, Quantity};
+use predict::published::{At, IN_FLIGHT, Published, Quantity};
 use predict::study::Load;
 use predict::{Cluster, Prediction};
 
@@ -45,8 +45,9 @@ pub struct Predicted<'a> {
 pub struct Comparison {
     /// What the paper says.
     pub published: Published,
-    /// What is predicted, from the least to the largest.
-    pub predicted: (f64, f64),
+    /// What is predicted, from the least to the largest; nothing if no prediction that it needs is
+    /// stationary.
+    pub predicted: Option<(f64, f64)>,
 }
 
 impl Predicted<'_> {
@@ -61,25 +62,49 @@ impl Predicted<'_> {
         self.series.figure.map_or(&[Quantity::Committed], |figure| figure.shows)
     }
 
-    /// How much more one scheme has of something than another, at the n-th place.
+    /// What a scheme has of something at the n-th place, if that is stationary.
+    pub fn figure(&self, what: Quantity, place: usize, scheme: &str) -> Option<f64> {
+        what.of(self.at(place, scheme).filter(|prediction| prediction.stationary)?)
+    }
+
+    /// How much more one scheme has of something than another, at the n-th place, if both are
+    /// stationary.
     pub fn ratio(&self, what: Quantity, place: usize, of: &str, to: &str) -> Option<f64> {
-        Some(what.of(self.at(place, of)?)? / what.of(self.at(place, to)?)?)
+        Some(self.figure(what, place, of)? / self.figure(what, place, to)?)
+    }
+
+    /// The most that a scheme has of something, at any place.
+    fn peak(&self, what: Quantity, scheme: &str) -> Option<f64> {
+        let places = 0..self.predictions.len();
+        places.filter_map(|place| self.figure(what, place, scheme)).reduce(f64::max)
+    }
+
+    /// Whether it shows latency over throughput.
+    pub fn is_curve(&self) -> bool {
+        self.series.axis == IN_FLIGHT
     }
 
     /// The published ratios with ours.
     pub fn comparisons(&self) -> Vec<Comparison> {
         let published = self.series.figure.map_or(&[][..], |figure| figure.published);
         let compare = |published: &Published| {
-            let there = |place: &usize| published.at.is_none_or(|at| self.series.at[*place] == at);
-            let ratios: Vec<f64> = (0..self.predictions.len())
-                .filter(there)
-                .filter_map(|place| self.ratio(published.what, place, published.of, published.to))
-                .collect();
-            let least = ratios.iter().copied().reduce(f64::min)?;
-            let largest = ratios.iter().copied().reduce(f64::max)?;
-            Some(Comparison { published: *published, predicted: (least, largest) })
+            let Published { what, at, of, to, .. } = *published;
+            let ratio = |place| self.ratio(what, place, of, to);
+            let all = 0..self.predictions.len();
+            let ratios: Vec<f64> = match at {
+                At::Peak => {
+                    self.peak(what, of).zip(self.peak(what, to)).map(|(of, to)| of / to).into_iter().collect()
+                }
+                At::All => all.filter_map(ratio).collect(),
+                At::Place(at) => all.filter(|&place| self.series.at[place] == at).filter_map(ratio).collect(),
+            };
+            let least = ratios.iter().copied().reduce(f64::min);
+            let predicted = least.zip(ratios.iter().copied().reduce(f64::max));
+            Comparison { published: *published, predicted }
         };
-        published.iter().filter_map(compare).collect()
+        // What was interrupted says nothing of what is missing.
+        let complete = self.predictions.len() == self.series.at.len();
+        published.iter().map(compare).filter(|ours| complete || ours.predicted.is_some()).collect()
     }
 }
 
@@ -138,10 +163,15 @@ fn document(all: &[Predicted], seconds: f64, interrupted: bool) -> Value {
             row.iter().enumerate().map(move |(scheme, prediction)| point(series, place, scheme, prediction))
         });
         let comparisons = predicted.comparisons().into_iter().map(|Comparison { published, predicted }| {
+            let at = match published.at {
+                At::Place(at) => json!(at),
+                At::All => Value::Null,
+                At::Peak => json!("peak"),
+            };
             json!({
-                "what": published.what.name(), "at": published.at, "of": published.of, "to": published.to,
+                "what": published.what.name(), "at": at, "of": published.of, "to": published.to,
                 "published": {"least": published.low, "largest": published.high},
-                "predicted": {"least": predicted.0, "largest": predicted.1},
+                "predicted": predicted.map(|(least, largest)| json!({"least": least, "largest": largest})),
             })
         });
         json!({
@@ -151,6 +181,11 @@ fn document(all: &[Predicted], seconds: f64, interrupted: bool) -> Value {
             "model": series.model,
             "points": points.collect::<Vec<_>>(),
             "comparisons": comparisons.collect::<Vec<_>>(),
+            "published_curves": series.figure.map_or(&[][..], |figure| figure.curves).iter().map(|curve| json!({
+                "scheme": curve.scheme,
+                "peak_tps": curve.peak,
+                "tps_and_p50_us": curve.points,
+            })).collect::<Vec<_>>(),
         })
     });
     json!({
@@ -183,6 +218,7 @@ fn point(series: &Series, place: usize, scheme: usize, prediction: &Prediction) 
         "rows_per_shard": configuration.rows(),
         "virtual_seconds": prediction.seconds,
         "committed": prediction.committed,
+        "stationary": prediction.stationary,
         "throughput_tps": prediction.throughput(),
         "abort_share": prediction.abort_rate(),
         "read_only_aborts": prediction.read_only_aborts,

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::chart::{Chart, Line, Span, Unit};
 use super::{Comparison, Predicted, show};
-use crate::predict::published::Quantity;
+use crate::predict::published::{At, Quantity};
 
 /// What a sweep has charts of besides throughput.
 const OF_A_SWEEP: [Quantity; 5] = [
@@ -56,10 +56,15 @@ fn section(predicted: &Predicted) -> String {
     if series.figure.is_none() {
         charted.extend(OF_A_SWEEP);
     }
-    let mut text: String = charted.iter().map(|&what| chart(predicted, what)).collect();
+    let mut text: String = match predicted.is_curve() {
+        true => [0.5, 0.99].into_iter().map(|quantile| curves(predicted, quantile)).collect(),
+        false => charted.iter().map(|&what| chart(predicted, what)).collect(),
+    };
     let comparisons = predicted.comparisons();
     if !comparisons.is_empty() {
-        text.extend(predicted.shows().iter().map(|&what| ratios(predicted, &comparisons, what)));
+        if !predicted.is_curve() {
+            text.extend(predicted.shows().iter().map(|&what| ratios(predicted, &comparisons, what)));
+        }
         text.push_str("<table>\n<thead><tr><th>ratio</th><th>at</th><th>published</th><th>predicted</th></tr></thead>\n<tbody>\n");
         for comparison in &comparisons {
             let cells =
@@ -83,6 +88,9 @@ fn section(predicted: &Predicted) -> String {
             let latency = |quantile| units::duration_us(f64::from(prediction.latency_ns(quantile)) / 1e3);
             let mut cells =
                 vec![units::thousands(*at), (*scheme).to_owned(), units::rate(prediction.throughput())];
+            if !prediction.stationary {
+                cells[2] += ", not stationary";
+            }
             let figure = |what: &Quantity| what.of(prediction).map_or_else(String::new, units::three_digits);
             cells.extend(charted.iter().map(figure));
             cells.extend([
@@ -110,11 +118,50 @@ fn chart(predicted: &Predicted, what: Quantity) -> String {
         name: scheme.to_owned(),
         colour: svg::colour(colours[number]),
         dashed: scheme == "rc",
-        points: along(predicted, |place| what.of(&predicted.predictions[place][number])),
+        points: along(predicted, |place| predicted.figure(what, place, scheme)),
         published: Vec::new(),
+        end: None,
     };
     let lines = series.schemes.iter().enumerate().map(line).collect();
     Chart { title: title(what), unit: unit(what), axis: series.axis, at: &series.at, lines }.render()
+}
+
+/// A quantile of all latencies over throughput per core, of every scheme as the load grows, and the
+/// medians that were published.
+fn curves(predicted: &Predicted, quantile: f64) -> String {
+    let series = predicted.series;
+    let colours = plimsoll_args::pairs::series(series.schemes.iter().copied());
+    let line = |(number, &scheme): (usize, &&str)| {
+        let all = predicted.predictions.iter().zip(&series.configurations);
+        let points = all.filter(|(row, _)| row[number].stationary).map(|(row, configurations)| {
+            let shards = configurations[number].cluster.shards() as f64;
+            (row[number].throughput() / shards, f64::from(row[number].latency_ns(quantile)) / 1e3)
+        });
+        let curves = series.figure.map_or(&[][..], |figure| figure.curves);
+        let curve = curves.iter().find(|curve| curve.scheme == scheme && quantile == 0.5);
+        let cores = series
+            .figure
+            .map_or(1, |figure| series.configurations[0][0].cluster.shards() * figure.cores_per_shard)
+            as f64;
+        let published = curve.into_iter().flat_map(|curve| curve.points);
+        Line {
+            name: scheme.to_owned(),
+            colour: svg::colour(colours[number]),
+            dashed: scheme == "rc",
+            points: points.collect(),
+            published: published
+                .map(|&(tps, us)| Span { at: Some(tps / cores), low: us, high: us })
+                .collect(),
+            end: curve.map(|curve| curve.peak / cores),
+        }
+    };
+    let title = match (quantile == 0.5, series.figure.is_some_and(|figure| !figure.curves.is_empty())) {
+        (true, true) => "median latency: lines predicted, circles and upright lines (peaks) published",
+        (true, false) => "median latency",
+        (false, _) => "99th percentile of latency",
+    };
+    let lines = series.schemes.iter().enumerate().map(line).collect();
+    Chart { title, unit: Unit::Duration, axis: "committed per second and core", at: &[], lines }.render()
 }
 
 /// The ratios that are published of something, along the axis.
@@ -123,24 +170,28 @@ fn ratios(predicted: &Predicted, comparisons: &[Comparison], what: Quantity) -> 
     let mut lines: Vec<Line> = Vec::new();
     for Comparison { published, .. } in comparisons.iter().filter(|known| known.published.what == what) {
         let name = format!("{} / {}", published.of, published.to);
-        let span = Span { at: published.at, low: published.low, high: published.high };
+        let at = match published.at {
+            At::Place(at) => Some(at as f64),
+            At::All | At::Peak => None,
+        };
+        let span = Span { at, low: published.low, high: published.high };
         if let Some(line) = lines.iter_mut().find(|line| line.name == name) {
             line.published.push(span);
             continue;
         }
         let ratio = |place| predicted.ratio(what, place, published.of, published.to);
         let (colour, points) = (svg::colour(lines.len()), along(predicted, ratio));
-        lines.push(Line { name, colour, dashed: false, points, published: vec![span] });
+        lines.push(Line { name, colour, dashed: false, points, published: vec![span], end: None });
     }
     let title = format!("ratios of {}: lines predicted, circles and bands published", title(what));
     Chart { title: &title, unit: Unit::Ratio, axis: series.axis, at: &series.at, lines }.render()
 }
 
 /// The places where there is a figure, with it.
-fn along(predicted: &Predicted, figure: impl Fn(usize) -> Option<f64>) -> Vec<(u64, f64)> {
+fn along(predicted: &Predicted, figure: impl Fn(usize) -> Option<f64>) -> Vec<(f64, f64)> {
     let places = 0..predicted.predictions.len();
     let point =
-        |place| Some((predicted.series.at[place], figure(place).filter(|figure| figure.is_finite())?));
+        |place| Some((predicted.series.at[place] as f64, figure(place).filter(|figure| figure.is_finite())?));
     places.filter_map(point).collect()
 }
 
@@ -193,6 +244,7 @@ mod tests {
             aborts_by: vec![1, 0],
             read_only: vec![false, true],
             aborts: 1,
+            stationary: true,
             ..Prediction::default()
         }
     }

@@ -10,8 +10,10 @@ use super::calibrate::Proof;
 use super::{Comparison, Predicted};
 use crate::predict::Prediction;
 use crate::predict::model::CostModel;
-use crate::predict::published::Quantity;
+use crate::predict::published::{At, Quantity};
 
+/// What stands for the ratio of a prediction that a longer window would change.
+const NOT_STATIONARY: &str = "not stationary";
 /// An oracle that is busy more than this much of the time is what limits the cluster.
 const SATURATED: f64 = 0.95;
 
@@ -44,7 +46,11 @@ pub fn series(predicted: &Predicted, terminal: Terminal) -> String {
                 at,
                 (*scheme).to_owned(),
                 first.of(prediction).map_or_else(String::new, units::rate),
-                predicted.ratio(*first, place, scheme, reference).map_or_else(String::new, units::ratio),
+                match predicted.ratio(*first, place, scheme, reference) {
+                    Some(ratio) => units::ratio(ratio),
+                    None if !prediction.stationary => NOT_STATIONARY.to_owned(),
+                    None => String::new(),
+                },
             ];
             let figure = |what: &Quantity| what.of(prediction).map_or_else(String::new, units::three_digits);
             cells.extend(others.iter().map(figure));
@@ -70,6 +76,12 @@ pub fn series(predicted: &Predicted, terminal: Terminal) -> String {
     if predicted.predictions.iter().flatten().any(|prediction| prediction.oracle_busy > SATURATED) {
         notes.push_str("*: the oracle is saturated. ");
     }
+    if predicted.predictions.iter().flatten().any(|prediction| !prediction.stationary) {
+        notes.push_str(
+            "Not stationary: in the longest window that was tried some transaction type's share of what ends was not yet its \
+             share of the mix, or one half differed from the other; no ratio is made of it. ",
+        );
+    }
     notes.push_str("Messages and bytes are per committed transaction.");
     text.push_str(&wrap(&notes, terminal.width, 0));
     let comparisons = predicted.comparisons();
@@ -79,9 +91,9 @@ pub fn series(predicted: &Predicted, terminal: Terminal) -> String {
         for comparison in &comparisons {
             columns.push(vec![
                 name(comparison),
-                comparison.published.at.map_or_else(|| "all".to_owned(), units::thousands),
+                place(comparison.published.at),
                 between(comparison.published.low, comparison.published.high),
-                between(comparison.predicted.0, comparison.predicted.1),
+                ours(comparison),
             ]);
         }
         text.push('\n');
@@ -124,13 +136,28 @@ pub fn between(low: f64, high: f64) -> String {
 pub fn sentence(comparison: &Comparison, axis: &str) -> [String; 4] {
     [
         name(comparison),
-        comparison
-            .published
-            .at
-            .map_or_else(|| format!("all {axis}"), |at| format!("{axis}: {}", units::thousands(at))),
+        match comparison.published.at {
+            At::All => format!("all {axis}"),
+            At::Peak => "peaks".to_owned(),
+            At::Place(at) => format!("{axis}: {}", units::thousands(at)),
+        },
         between(comparison.published.low, comparison.published.high),
-        between(comparison.predicted.0, comparison.predicted.1),
+        ours(comparison),
     ]
+}
+
+/// Where a ratio is.
+pub fn place(at: At) -> String {
+    match at {
+        At::All => "all".to_owned(),
+        At::Peak => "peaks".to_owned(),
+        At::Place(at) => units::thousands(at),
+    }
+}
+
+/// The ratio that is predicted.
+fn ours(comparison: &Comparison) -> String {
+    comparison.predicted.map_or_else(|| NOT_STATIONARY.to_owned(), |(low, high)| between(low, high))
 }
 
 /// A model that was measured.

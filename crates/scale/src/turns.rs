@@ -118,6 +118,7 @@ impl Bench {
             oracle: Default::default(),
             awaits_report: false,
             transactions,
+            doublings: 0,
             seed: 1,
         };
         predict(&cluster, model, access, &self.load, &|| interrupted.load(Relaxed))

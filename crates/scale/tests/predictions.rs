@@ -42,7 +42,10 @@ fn model() -> CostModel {
         jitter_ns: 2_000,
         frame_ns: 100.0,
         gigabits_per_s: 10.0,
-        access: ["tpcc", "smallbank", "micro"].into_iter().map(|name| (name.to_owned(), access)).collect(),
+        access: ["tpcc", "tpce", "smallbank", "micro"]
+            .into_iter()
+            .map(|name| (name.to_owned(), access))
+            .collect(),
     }
 }
 
@@ -58,6 +61,7 @@ fn cluster(nodes: usize, scheme: &'static str) -> Cluster {
         oracle: Default::default(),
         awaits_report: false,
         transactions: 5_000 + 500 * nodes as u64,
+        doublings: 0,
         seed: 1,
     }
 }
@@ -155,6 +159,26 @@ fn read_only_transactions_never_abort_at_a_snapshot() {
         assert_eq!(prediction.read_only_aborts, 0, "{scheme}");
         assert!(prediction.committed > 1000);
     }
+}
+
+#[test]
+fn a_brokerage_is_predicted_with_all_its_transactions() {
+    let load = Load::Tpce { home: 200, customers: Some(20), paper: true };
+    let twice = [(); 2].map(|()| predict(Cluster { concurrency: 2, ..cluster(2, "dst") }, load));
+    assert_eq!(twice[0].done, twice[1].done);
+    let types: Vec<_> = twice[0].latencies.iter().filter(|(_, all)| !all.is_empty()).collect();
+    assert_eq!(types.len(), 10, "all but maintenance and cleanup");
+    assert!(twice[0].distributed > 0 && twice[0].read_only_aborts == 0);
+}
+
+#[test]
+fn a_window_is_doubled_until_it_is_stationary() {
+    // Market-Feeds begin when a client has had ten trades: too late for the first window.
+    let load = Load::Tpce { home: 200, customers: Some(20), paper: true };
+    let of = |doublings| predict(Cluster { transactions: 300, doublings, ..cluster(2, "dst") }, load);
+    let (short, long) = (of(0), of(6));
+    assert!(!short.stationary && long.stationary);
+    assert!(long.committed > 1000, "{}", long.committed);
 }
 
 #[test]

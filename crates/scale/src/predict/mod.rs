@@ -13,6 +13,12 @@
 //! the clock of the world stands still, so both ends of it are set to where in the pass they are:
 //! the price of what the pass has done by then.
 //!
+//! What is measured is a window of a closed loop, and clients of such a loop can get stuck: a
+//! transaction type that hardly commits keeps more and more of them, until few are left for the
+//! others. A window too short to show that says little. So a window is *stationary* if every type's
+//! share of what ends is within a tenth of its weight, and both halves have as many commits as each
+//! other, up to a twentieth. Else the next window begins, twice as long, up to a limit.
+//!
 //! Left out: faults, clocks that differ, disks, replication, and clients that are elsewhere.
 //! Watermarks are known everywhere at once.
 
@@ -40,12 +46,20 @@ use world::{PricedShard, PricedWorld};
 
 /// The longest back-off after repeated aborts, in nanoseconds, as in benchmarks.
 const BACK_OFF_MAX_NS: u64 = 64_000;
-/// Virtual time after which a world ends, however little it has done, in nanoseconds.
+/// Virtual time after which a window ends, however little was done in it, in nanoseconds.
 const LONG_NS: u64 = 2_000_000_000;
 /// Maximum age of a snapshot when the last node hears of it, in latencies.
 const STALE_LATENCIES: u64 = 20;
-/// Minimum time for which a world is measured, in latencies.
+/// Minimum length of a window, in latencies.
 const LATENCIES: u64 = 50;
+/// How often a window is doubled at most, in figures that people look at.
+pub const DOUBLINGS: u32 = 3;
+/// By what part of its weight the share of a transaction type may be off in a stationary window.
+const SHARE_OFF: f64 = 0.1;
+/// By what part of their mean the commits of both halves of a stationary window may differ.
+const HALVES_OFF: f64 = 0.05;
+/// Transactions that are drawn to see what the weights of their types are.
+const DRAWN: usize = 50_000;
 /// Length of a message's header and of a batch's, in bytes.
 const MESSAGE_BYTES: u64 = 8;
 
@@ -72,8 +86,10 @@ pub struct Cluster {
     /// paper, where it waits for its report to be answered (Figure 4, line 6 of COMMIT). Its shard
     /// reports it in the background in any case.
     pub awaits_report: bool,
-    /// Transactions to commit while measuring; a quarter as many go before.
+    /// Transactions to commit in the first window; a quarter as many go before.
     pub transactions: u64,
+    /// How often the window is doubled at most until it is stationary.
+    pub doublings: u32,
     /// Chooses everything that is drawn.
     pub seed: u64,
 }
@@ -105,6 +121,11 @@ pub struct Prediction {
     pub aborts_by: Vec<u64>,
     /// By transaction type, in the same order: whether it only reads.
     pub read_only: Vec<bool>,
+    /// By transaction type, in the same order: how many have ended, those included whose own logic
+    /// said no.
+    pub ended: Vec<u64>,
+    /// Whether it is of a stationary window. If not, a longer one would have another result.
+    pub stationary: bool,
     /// Share of the time that data shards have worked, on average.
     pub busy: f64,
     /// Share of the time that the oracle has worked, or its network card, whichever is more.
@@ -127,6 +148,7 @@ impl Prediction {
         Prediction {
             latencies: kinds.iter().map(|kind| (kind.name, Vec::new())).collect(),
             aborts_by: vec![0; kinds.len()],
+            ended: vec![0; kinds.len()],
             read_only: kinds.iter().map(|kind| kind.read_only).collect(),
             ..Prediction::default()
         }
@@ -209,12 +231,58 @@ pub fn predict(
         counts: RefCell::new(Counts {
             measuring: false,
             committed: 0,
+            ends_ns: Vec::new(),
             prediction: Prediction::of_nothing(&**workload),
         }),
     });
     let mut world = loaded(cluster, pair, &**workload, &shared);
     start_clients(&mut *world, cluster, workload, &shared);
-    measure(&mut *world, cluster, &shared, stop)
+    let weights = weights(&**workload, cluster);
+    let mut transactions = cluster.transactions;
+    warm_up(&mut *world, transactions / 4, &shared, stop);
+    for _ in 0..cluster.doublings {
+        let prediction = measure(&mut *world, cluster, transactions, &weights, &shared, stop);
+        // A window that time has ended would be no longer the next time.
+        if prediction.stationary || prediction.seconds >= LONG_NS as f64 / 1e9 || stop() {
+            return prediction;
+        }
+        shared.counts.borrow_mut().prediction = Prediction::of_nothing(&**workload);
+        transactions *= 2;
+    }
+    measure(&mut *world, cluster, transactions, &weights, &shared, stop)
+}
+
+/// Which share of the mix each transaction type has: by the specification, else of what a client
+/// draws.
+fn weights(workload: &dyn AnyWorkload, cluster: &Cluster) -> Vec<f64> {
+    let kinds = workload.kinds();
+    let mut numbers: Vec<u64> = kinds.iter().map(|kind| kind.nominal.into()).collect();
+    if numbers.iter().all(|&nominal| nominal == 0) {
+        let placement = Placement::even(cluster.shards());
+        let number = cluster.shards() * cluster.concurrency;
+        let mut client = workload.client(number, ShardId(0), &|slot| placement.shard(slot));
+        for _ in 0..DRAWN {
+            numbers[client.draw(EPOCH_NS)] += 1;
+            client.done(false);
+        }
+    }
+    let all: u64 = numbers.iter().sum();
+    numbers.into_iter().map(|number| number as f64 / all as f64).collect()
+}
+
+/// Whether every type's share of what has ended is its weight, up to a tenth and what chance
+/// explains, which are two standard deviations; and whether as many have committed before the
+/// middle of the window as behind it.
+fn is_stationary(ended: &[u64], weights: &[f64], first_half: usize, committed: usize) -> bool {
+    let all = ended.iter().sum::<u64>() as f64;
+    let on_weight = |(&ended, &weight): (&u64, &f64)| {
+        let due = weight * all;
+        (ended as f64 - due).abs() <= SHARE_OFF * due + 2.0 * due.sqrt()
+    };
+    let half = committed as f64 / 2.0;
+    committed > 0
+        && ended.iter().zip(weights).all(on_weight)
+        && 2.0 * (first_half as f64 - half).abs() <= HALVES_OFF * half
 }
 
 /// What is known of a shard besides its node.
@@ -229,6 +297,8 @@ struct Meter {
 struct Counts {
     measuring: bool,
     committed: u64,
+    /// When those of the window have committed, in nanoseconds of the world, ascending.
+    ends_ns: Vec<u64>,
     prediction: Prediction,
 }
 
@@ -239,6 +309,13 @@ impl Counts {
             self.prediction.aborts += 1;
             self.prediction.aborts_by[kind] += 1;
             self.prediction.read_only_aborts += u64::from(read_only);
+        }
+    }
+
+    /// The logic of a transaction has said no.
+    fn refused(&mut self, kind: usize) {
+        if self.measuring {
+            self.prediction.ended[kind] += 1;
         }
     }
 }
@@ -269,29 +346,52 @@ impl Shared {
     }
 }
 
-/// Lets the clients of a world warm up, and measures them.
+impl Shared {
+    /// Runs a world until so many more transactions have committed and so much virtual time has
+    /// passed, or too much has.
+    fn run(
+        &self,
+        world: &mut dyn PricedWorld,
+        transactions: u64,
+        ns: u64,
+        long_ns: u64,
+        stop: &dyn Fn() -> bool,
+    ) {
+        let committed = || self.counts.borrow().committed;
+        let (transactions, begin_ns) = (committed() + transactions, world.now());
+        let over = |ns_passed: u64| {
+            (committed() >= transactions && ns_passed >= ns) || ns_passed >= long_ns || stop()
+        };
+        world.run_while(&|now_ns| !over(now_ns - begin_ns));
+    }
+}
+
+/// Lets the clients of a world warm up.
+fn warm_up(world: &mut dyn PricedWorld, transactions: u64, shared: &Shared, stop: &dyn Fn() -> bool) {
+    shared.run(world, transactions, LATENCIES * shared.model.latency_ns / 4, LONG_NS / 4, stop);
+}
+
+/// Measures the clients of a world for a window of so many transactions.
 fn measure(
     world: &mut dyn PricedWorld,
     cluster: &Cluster,
+    transactions: u64,
+    weights: &[f64],
     shared: &Shared,
     stop: &dyn Fn() -> bool,
 ) -> Prediction {
-    let committed = || shared.counts.borrow().committed;
-    let warm = cluster.transactions / 4;
-    let latencies_ns = LATENCIES * shared.model.latency_ns;
-    let over = |now_ns: u64, transactions: u64, ns: u64, long_ns: u64| {
-        (committed() >= transactions && now_ns >= ns) || now_ns >= long_ns || stop()
-    };
-    world.run_while(&|now_ns| !over(now_ns, warm, latencies_ns / 4, LONG_NS / 4));
     let begin = Reading::of(world, cluster, shared);
     shared.counts.borrow_mut().measuring = true;
-    let (transactions, until_ns) = (committed() + cluster.transactions, world.now() + latencies_ns);
-    world.run_while(&|now_ns| !over(now_ns, transactions, until_ns, LONG_NS));
+    shared.run(world, transactions, LATENCIES * shared.model.latency_ns, LONG_NS, stop);
     let end = Reading::of(world, cluster, shared);
+    let ends_ns = std::mem::take(&mut shared.counts.borrow_mut().ends_ns);
+    let middle_ns = begin.now_ns.midpoint(end.now_ns);
+    let first_half = ends_ns.partition_point(|&ns| ns < middle_ns);
 
     let mut prediction = std::mem::take(&mut shared.counts.borrow_mut().prediction);
     let elapsed_ns = (end.now_ns - begin.now_ns).max(1) as f64;
     prediction.seconds = elapsed_ns / 1e9;
+    prediction.stationary = is_stationary(&prediction.ended, weights, first_half, ends_ns.len());
     prediction.busy = (end.cpu_ns - begin.cpu_ns) as f64 / elapsed_ns / cluster.shards() as f64;
     prediction.oracle_busy = (end.oracle_ns - begin.oracle_ns) as f64 / elapsed_ns;
     prediction.oracle_busy =
@@ -465,6 +565,9 @@ async fn run_client(
             let oracle = ShardId(shared.meters.len() as u16 - 1);
             priced.round_trip(oracle, coordinator.committed().id).await;
         }
+        if !committed && per > 0 {
+            shared.counts.borrow_mut().refused(kind);
+        }
         if committed && per > 0 {
             let (number, since_ns, distributed) = &mut parts[kind];
             if *number == 0 {
@@ -477,8 +580,10 @@ async fn run_client(
                 let mut counts = shared.counts.borrow_mut();
                 counts.committed += 1;
                 if counts.measuring {
+                    counts.ends_ns.push(watch.true_time().0 - EPOCH_NS);
                     let prediction = &mut counts.prediction;
                     prediction.committed += 1;
+                    prediction.ended[kind] += 1;
                     prediction.distributed += u64::from(*distributed);
                     prediction.latencies[kind].1.push((now_ns() - *since_ns) as u32);
                 }
@@ -488,5 +593,21 @@ async fn run_client(
         if shard.clock().0 == attempt.age {
             shard.pause().await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_is_stationary_if_types_have_their_shares_and_halves_are_alike() {
+        let weights = [0.96, 0.04];
+        assert!(is_stationary(&[9_600, 400], &weights, 5_000, 10_000));
+        assert!(is_stationary(&[9_640, 360], &weights, 4_900, 10_000));
+        assert!(!is_stationary(&[9_700, 300], &weights, 5_000, 10_000), "a type lags behind");
+        assert!(is_stationary(&[97, 3], &weights, 50, 100), "that is chance");
+        assert!(!is_stationary(&[9_600, 400], &weights, 5_200, 10_000), "it becomes slower");
+        assert!(!is_stationary(&[0, 0], &weights, 0, 0), "nothing has committed");
     }
 }

@@ -296,6 +296,14 @@ impl CostModel {
         Ok(self)
     }
 
+    /// What accesses to a workload's records cost. Prices that are missing are an error that names
+    /// them, and the command that measures them.
+    pub fn access_to(&self, workload: &str) -> Result<AccessCosts, String> {
+        self.access.get(workload).copied().ok_or_else(|| {
+            format!("the cost model knows no prices of {workload}: measure them with `plimsoll calibrate`")
+        })
+    }
+
     /// What it says of machines and network.
     pub fn hardware(&self, shards_per_machine: usize) -> Hardware {
         Hardware {
