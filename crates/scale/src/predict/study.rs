@@ -20,7 +20,7 @@ use super::{Cluster, Prediction, predict};
 /// Rows that all shards of a world may have together, about; a row with its index takes some 400
 /// bytes.
 const ROWS_MAX: usize = 2_500_000;
-/// The same of TPC-E, whose rows take some 140 bytes. Shards have copies of what never changes: they
+/// The same of TPC-E, whose rows take some 140 bytes. Each shard's copies of what never changes
 /// come on top.
 const TPCE_ROWS_MAX: u64 = 12_000_000;
 /// How many customers of each thousand there can be in TPC-E.
@@ -94,8 +94,8 @@ pub struct Configuration {
 }
 
 impl Configuration {
-    /// What varies with memory: TPC-C's items, TPC-E's customers, SmallBank's accounts or tuples, per
-    /// shard.
+    /// What varies with memory: TPC-C's items, TPC-E's customers, SmallBank's accounts or tuples,
+    /// per shard.
     pub fn rows(&self) -> u64 {
         let per_shard = ROWS_MAX / self.cluster.shards();
         match self.load {
