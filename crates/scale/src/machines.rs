@@ -67,7 +67,7 @@ mod tests {
     use plimsoll_workloads::tpcc::{Parameters, Tpcc};
 
     use crate::predict::published::FIGURES;
-    use crate::predict::{Prediction, predict};
+    use crate::predict::{Cluster, Prediction, predict};
 
     use super::*;
 
@@ -78,7 +78,8 @@ mod tests {
         let figure = FIGURES.iter().find(|figure| figure.number == number).expect("a figure");
         let model = named("machine", figure.machine).expect("it comes with the program");
         let node = (shards_per_node, model.concurrency as usize);
-        let cluster = figure.configuration(20, scheme, node, 3000, 1).cluster;
+        let of_figure = figure.configuration(20, scheme, node, 3000, 1).cluster;
+        let cluster = Cluster { doublings: 0, ..of_figure };
         let parameters = Parameters {
             items,
             customers_per_district: 30,
