@@ -43,8 +43,8 @@ use plimsoll_types::wire::Malformed;
 use crate::disk::{PIECE, TRIES, patiently};
 use crate::entries::{Entries, PREFIX, first};
 use crate::format::{
-    BATCH_HEADER, BODY_MAX, Batch, Link, Position, SEGMENT_HEADER, SegmentHeader, log_name, seed,
-    spare_name, taken,
+    BATCH_HEADER, BODY_MAX, Batch, Link, Position, SEGMENT_HEADER, SegmentHeader, log_name, seed, spare_name,
+    taken,
 };
 use crate::mistakes::{Mistake, planted};
 use crate::read::{Files, Segment, Tail, Walk, files, limits};
@@ -152,9 +152,9 @@ impl Log {
         let sectors = settings.segment_bytes.max(4096).next_multiple_of(SECTOR as u64);
         let segment_bytes = usize::try_from(sectors).unwrap_or(usize::MAX);
         // Parts that were whole batches are not overwritten: a new segment voids them.
-        let goes_on = tail.as_ref().filter(|(segment, _)| {
-            segment.size == segment_bytes as u64 && walk.link == walk.whole
-        });
+        let goes_on = tail
+            .as_ref()
+            .filter(|(segment, _)| segment.size == segment_bytes as u64 && walk.link == walk.whole);
         let head = Head { link: walk.whole, offset: goes_on.map(|(_, tail)| tail.end) };
         let recovered = Recovered {
             entries: walk.whole.at.index,
@@ -163,16 +163,8 @@ impl Log {
         };
         let Files { segments, unbegun, spares, last } = found;
         let next_spare = spares.iter().map(|&(number, _)| number + 1).max().unwrap_or(0);
-        let mut log = Log {
-            disk,
-            identity,
-            segment_bytes,
-            segments,
-            spares: Vec::new(),
-            next_spare,
-            last,
-            head,
-        };
+        let mut log =
+            Log { disk, identity, segment_bytes, segments, spares: Vec::new(), next_spare, last, head };
         log.tidy(unbegun, spares).await;
         Ok((log, recovered))
     }

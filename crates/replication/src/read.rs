@@ -82,9 +82,7 @@ async fn begun(
             let length = size.min((SEGMENT_HEADER + BATCH_HEADER + BODY_MAX) as u64) as usize;
             let bytes = read_surely(disk, file, 0, length).await?;
             match batch_at(&bytes, SEGMENT_HEADER, seed(identity, sequence)) {
-                Some((batch, _)) => {
-                    Err(LogError::Damaged { file, offset: 0, index: batch.first.at.index })
-                }
+                Some((batch, _)) => Err(LogError::Damaged { file, offset: 0, index: batch.first.at.index }),
                 None => Ok(None),
             }
         }

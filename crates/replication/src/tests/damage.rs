@@ -1,0 +1,1 @@
+//! Directories that are damaged.
