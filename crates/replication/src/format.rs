@@ -54,24 +54,24 @@ pub(crate) struct Link {
 }
 
 /// Numbers of fixed width, least byte first, one after the other.
-struct Fields<'a>(&'a [u8]);
+pub(crate) struct Fields<'a>(pub &'a [u8]);
 
 impl Fields<'_> {
-    fn take<const N: usize>(&mut self) -> [u8; N] {
+    pub fn take<const N: usize>(&mut self) -> [u8; N] {
         let (field, rest) = self.0.split_first_chunk::<N>().expect("the caller has looked at the length");
         self.0 = rest;
         *field
     }
 
-    fn u16(&mut self) -> u16 {
+    pub fn u16(&mut self) -> u16 {
         u16::from_le_bytes(self.take())
     }
 
-    fn u32(&mut self) -> u32 {
+    pub fn u32(&mut self) -> u32 {
         u32::from_le_bytes(self.take())
     }
 
-    fn u64(&mut self) -> u64 {
+    pub fn u64(&mut self) -> u64 {
         u64::from_le_bytes(self.take())
     }
 }
@@ -157,12 +157,14 @@ pub(crate) fn beginning(bytes: &[u8]) -> Result<Beginning, Difference> {
     if fields.take() != MAGIC {
         return Ok(Beginning::Broken);
     }
+    // A write that failed half way may have left the magic and not the version. Whatever the
+    // version, the checksum is there.
+    if crc32c::crc32c(&sector[..FIELDS]) != Fields(&sector[FIELDS..]).u32() {
+        return Ok(Beginning::Broken);
+    }
     let version = fields.u32();
     if version != VERSION {
         return Err(Difference::Format(version));
-    }
-    if crc32c::crc32c(&sector[..FIELDS]) != Fields(&sector[FIELDS..]).u32() {
-        return Ok(Beginning::Broken);
     }
     let shard = fields.u16();
     let _zeros = fields.u16();

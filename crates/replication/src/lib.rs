@@ -13,15 +13,19 @@ mod disk;
 mod entries;
 mod error;
 mod format;
+mod image;
 mod log;
 mod mistakes;
 mod read;
 #[cfg(test)]
 mod tests;
+mod verify;
 
 pub use entries::{ENTRY_MAX, Entries};
 pub use error::{Difference, LogError};
+pub use image::{BLOCK_MAX, ImageError, ImageWriter, images, read_image, remove_image};
 pub use log::{Log, Recovered, Settings};
+pub use verify::{Line, Report, What, Wrong, verify};
 
 /// What a log or an image belongs to; a file of another one is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

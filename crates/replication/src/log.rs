@@ -307,20 +307,18 @@ impl Log {
     /// at most [`Log::next`].
     pub async fn recycle(&mut self, below: u64) -> Result<(), LogError> {
         assert!(below <= self.next(), "entry {below} is not in the log, which ends at {}", self.next());
-        let Some((&last, before)) = self.segments.split_last() else { return Ok(()) };
-        let limits = limits(&self.segments);
-        let is_needed = |limit: &Position| *limit > Position::entry(below);
-        let (needed, over): (Vec<_>, Vec<_>) =
-            before.iter().zip(&limits).map(|(&s, limit)| (s, is_needed(limit))).partition(|(_, n)| *n);
-        // What cannot be renamed now is found by the next start.
-        self.segments = needed.into_iter().map(|(segment, _)| segment).chain([last]).collect();
-        for (segment, _) in over {
-            let spare = self.new_spare();
-            match patiently(|| self.disk.rename(segment.file, spare_name(spare))).await {
+        while self.segments.len() > 1 && limits(&self.segments)[0] <= Position::entry(below) {
+            // Before this one loses its name, the older ones have lost theirs, after a crash too.
+            patiently(|| self.disk.sync_directory()).await?;
+            // If it cannot be renamed now, the next start finds it.
+            let oldest = self.segments.remove(0);
+            let number = self.new_spare();
+            let spare = spare_name(number);
+            match patiently(|| self.disk.rename(oldest.file, spare)).await {
                 // Of a rename that failed the second try finds that it has happened.
                 Err(error) if error.fault != DiskFault::NotFound => return Err(error.into()),
-                _ if segment.size == self.segment_bytes as u64 => self.spares.push(spare),
-                _ => drop(self.disk.remove(spare_name(spare)).await),
+                _ if oldest.size == self.segment_bytes as u64 => self.spares.push(number),
+                _ => drop(self.disk.remove(spare).await),
             }
         }
         Ok(())

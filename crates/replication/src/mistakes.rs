@@ -26,6 +26,16 @@ pub(crate) enum Mistake {
 }
 
 #[cfg(test)]
+pub(crate) use switch::{plant, planted};
+
+/// Whether this bug is planted: never, outside of tests.
+#[cfg(not(test))]
+#[inline(always)]
+pub(crate) const fn planted(_: Mistake) -> bool {
+    false
+}
+
+#[cfg(test)]
 mod switch {
     use std::cell::Cell;
 
@@ -58,14 +68,4 @@ mod switch {
     pub(crate) fn planted(mistake: Mistake) -> bool {
         PLANTED.get() == Some(mistake)
     }
-}
-
-#[cfg(test)]
-pub(crate) use switch::{plant, planted};
-
-/// Whether this bug is planted: never, outside of tests.
-#[cfg(not(test))]
-#[inline(always)]
-pub(crate) const fn planted(_: Mistake) -> bool {
-    false
 }

@@ -60,7 +60,7 @@ pub(crate) async fn files(disk: &Disk, identity: &Identity) -> Result<Files, Log
 /// The header is written together with the first batch, and a crash may leave of the two what it
 /// likes. Then the sector of the header is as it was before: blank, or of an earlier use of the
 /// file. It is *wrong* only if a write failed half way, in which case no batch is behind it.
-async fn begun(
+pub(crate) async fn begun(
     disk: &Disk,
     file: FileName,
     size: u64,

@@ -49,6 +49,31 @@ impl History {
         self.begun.clear();
     }
 
+    /// What has become of the entries that were appended last. Tells whether they were acknowledged.
+    fn answered(&mut self, group: &[Vec<u8>], result: Result<(), LogError>) -> bool {
+        match result {
+            Ok(()) => {
+                self.begun.clear();
+                self.promised.extend_from_slice(group);
+                return true;
+            }
+            Err(LogError::Disk(_)) => {
+                self.refused += 1;
+                self.begun.pop();
+            }
+            Err(LogError::Doubtful(_)) => self.doubtful += 1,
+            Err(why) => drop(self.wrong.get_or_insert(format!("append: {why}"))),
+        }
+        false
+    }
+
+    /// An image is there up to some entry.
+    fn image(&mut self, rng: &mut Rng) -> u64 {
+        self.from += rng.below(self.promised.len() as u64 - self.from + 1);
+        self.recycled += 1;
+        self.from
+    }
+
     /// Entries that differ from all others; in length too, unless they shall be alike.
     fn group(&mut self, rng: &mut Rng, most: u64, alike: bool) -> Vec<Vec<u8>> {
         let count = 1 + rng.below(most);
@@ -158,39 +183,24 @@ async fn live(
         let group = again.take().unwrap_or_else(|| history.borrow_mut().group(&mut rng, most, style.alike));
         history.borrow_mut().begun.push(group.clone());
         let result = log.append(&entries(&group)).await;
-        let mut noted = history.borrow_mut();
-        match result {
-            Ok(()) => {
-                noted.begun.clear();
-                noted.promised.extend(group);
-                if last {
-                    break;
-                }
+        if history.borrow_mut().answered(&group, result) {
+            if last {
+                break;
             }
-            Err(why) => {
-                match why {
-                    LogError::Disk(_) => {
-                        noted.refused += 1;
-                        noted.begun.pop();
-                    }
-                    LogError::Doubtful(_) => noted.doubtful += 1,
-                    why => drop(noted.wrong.get_or_insert(format!("append: {why}"))),
-                }
-                again = (rng.below(2) == 0).then_some(group);
-                drop(noted);
-                env.sleep(MS / 5).await;
-                continue;
-            }
-        }
-        assert_eq!(noted.promised.len() as u64, log.next());
-        if style.image_pct > rng.below(100) {
-            noted.from += rng.below(log.next() - noted.from + 1);
-            noted.recycled += 1;
-            let from = noted.from;
-            drop(noted);
-            let _ = log.recycle(from).await;
         } else {
-            drop(noted);
+            again = (rng.below(2) == 0).then_some(group);
+            env.sleep(MS / 5).await;
+            continue;
+        }
+        let (promised, next) = (history.borrow().promised.len() as u64, log.next());
+        if promised != next {
+            let wrong = format!("false: the log has {next} entries, {promised} were promised");
+            history.borrow_mut().wrong.get_or_insert(wrong);
+            return;
+        }
+        if style.image_pct > rng.below(100) {
+            let from = history.borrow_mut().image(&mut rng);
+            let _ = log.recycle(from).await;
         }
         if rng.below(4) == 0 {
             let _ = log.prepare_spare().await;
@@ -284,14 +294,7 @@ fn one_seed_is_one_execution() {
 pub(super) fn caught(mistake: Mistake, worlds: u64) -> Option<(u64, String)> {
     plant(Some(mistake));
     let caught = (0..worlds).find_map(|seed| {
-        let played = std::panic::catch_unwind(|| scene(seed).play(150 * MS));
-        let wrong = match played {
-            Ok(played) => played.err()?,
-            Err(panic) => match panic.downcast::<String>() {
-                Ok(text) => format!("panic: {text}"),
-                Err(_) => "panic".to_owned(),
-            },
-        };
+        let wrong = scene(seed).play(150 * MS).err()?;
         Some((seed + 1, wrong))
     });
     plant(None);
