@@ -70,12 +70,12 @@ pub(crate) async fn begun(
     let sector = read_surely(disk, file, 0, SEGMENT_HEADER).await?;
     match beginning(&sector).map_err(|difference| difference.in_file(file))? {
         Beginning::Blank => Ok(None),
-        Beginning::Header(header) => {
-            compare(identity, &header.identity).map_err(|difference| difference.in_file(file))?;
-            let SegmentHeader { first, sequence: own, .. } = header;
-            match own > sequence {
-                true => Err(LogError::Damaged { file, offset: 0, index: first.at.index }),
-                false => Ok((own == sequence).then_some(first)),
+        Beginning::Header(SegmentHeader { sequence: own, .. }) if own < sequence => Ok(None),
+        Beginning::Header(SegmentHeader { identity: other, sequence: own, first }) => {
+            compare(identity, &other).map_err(|difference| difference.in_file(file))?;
+            match own == sequence {
+                true => Ok(Some(first)),
+                false => Err(LogError::Damaged { file, offset: 0, index: first.at.index }),
             }
         }
         Beginning::Broken => {
