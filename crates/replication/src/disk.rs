@@ -2,10 +2,13 @@
 
 use std::future::Future;
 
-use plimsoll_runtime::{Disk, DiskError, DiskFault, FileName};
+use plimsoll_runtime::{Disk, DiskError, DiskFault, FileName, Verb};
 
 /// How often something is tried before its error counts.
 pub(crate) const TRIES: u32 = 3;
+
+/// How often a range is read again at most, until it is twice the same.
+const READS_MAX: u32 = 20;
 
 /// Bytes that are read or written at once.
 pub(crate) const PIECE: usize = 4 << 20;
@@ -55,12 +58,25 @@ pub(crate) async fn read_surely(
     offset: u64,
     length: usize,
 ) -> Result<Vec<u8>, DiskError> {
-    let mut bytes = read(disk, file, offset, length).await?;
-    loop {
+    let bytes = read(disk, file, offset, length).await?;
+    confirm(disk, file, offset, length, bytes).await
+}
+
+/// Reads a range of a file, which was read as these bytes, until it is twice the same.
+pub(crate) async fn confirm(
+    disk: &Disk,
+    file: FileName,
+    offset: u64,
+    length: usize,
+    mut bytes: Vec<u8>,
+) -> Result<Vec<u8>, DiskError> {
+    for _ in 0..READS_MAX {
         let again = read(disk, file, offset, length).await?;
         if again == bytes {
             return Ok(bytes);
         }
         bytes = again;
     }
+    // The operating system's number for a disk that cannot read.
+    Err(DiskError { verb: Verb::Read, file: Some(file), fault: DiskFault::Failed(5) })
 }

@@ -5,13 +5,13 @@
 //! all is on disk it is read back and checked, and only then gets its name. So an image with its
 //! name is whole, unless its bytes were changed later.
 //!
-//! A *block* is compressed. It says which image it belongs to and at which offset it stands, and its
-//! checksum begins with the identity and the number of the image. So a block that a disk wrote to
-//! the wrong place, or did not write where an older image's block was, is found. The last block is
-//! empty and says that the image is whole.
+//! A *block* is compressed. It says which image it belongs to and at which offset it stands, and
+//! its checksum begins with the identity and the number of the image. So a block that a disk wrote
+//! to the wrong place, or did not write where an older image's block was, is found. The last block
+//! is empty and says that the image is whole.
 //!
-//! Left out: what is in an image, and when one is written. The caller keeps two of them, so that the
-//! log goes back to the older one.
+//! Left out: what is in an image, and when one is written. The caller keeps two of them, so that
+//! the log goes back to the older one.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ use plimsoll_runtime::{Disk, DiskError, DiskFault, FileName};
 use plimsoll_types::wire::Malformed;
 
 use crate::Identity;
-use crate::disk::{PIECE, patiently, read, read_surely};
+use crate::disk::{PIECE, confirm, patiently, read, read_surely};
 use crate::error::Difference;
 use crate::format::{Fields, compare, number};
 
@@ -356,7 +356,7 @@ async fn walk(
         let mut bytes = read(disk, file, offset, PIECE).await?;
         if block_at(&bytes, seed, number, offset).is_none() {
             // A single read may be wrong.
-            bytes = read_surely(disk, file, offset, PIECE).await?;
+            bytes = confirm(disk, file, offset, PIECE, bytes).await?;
         }
         let (begin, mut rest) = (offset, &bytes[..]);
         while let Some((kind, content, length)) = block_at(rest, seed, number, offset) {

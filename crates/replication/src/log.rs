@@ -1,21 +1,21 @@
 //! The log of a shard: entries in batches, batches in segments.
 //!
 //! A *segment* is a file of fixed length. It begins with a header that says which batch is its
-//! first, and was filled with zeros or with an older segment before it was begun, so that writing a
-//! batch changes nothing but bytes of a file that is there, which is what makes a sync fast. A
-//! *batch* has a checksum over itself, and has the checksum of the batch before it. An entry that is
-//! too long for a batch is written as *parts*, one batch each, and counts when all are there.
+//! first. Before it was begun it was filled with zeros or was an older segment, so that writing a
+//! batch changes bytes of a file and not its length, which makes a sync fast. A *batch* has a
+//! checksum of itself, and has the checksum of the batch before it. An entry that is too long for a
+//! batch is written as *parts*, one batch each, and counts when all are there.
 //!
 //! ## The rules
 //!
 //! 1. *A batch is written when all before it is on disk.* There is one write and one sync for each
-//!    batch. So a batch that is whole proves that those before it were on disk, and of a log that is
-//!    found after a crash only the last batch can be torn: if something behind it is whole, it was
-//!    damaged, and is not cut off.
+//!    batch. So a batch that is whole proves that those before it were on disk, and of a log that
+//!    is found after a crash only the last batch can be torn: if something behind it is whole, it
+//!    was damaged, and is not cut off.
 //! 2. *What is read may not be on disk* (the contract of [`Disk`]). [`Log::open`] writes the last
 //!    batch again in its place and syncs that before it returns.
-//! 3. *A segment has its name before its first batch*: its file is renamed and the directory synced,
-//!    then the header and the first batch are written at once.
+//! 3. *A segment has its name before its first batch*: its file is renamed and the directory is
+//!    synced, then the header and the first batch are written at once.
 //! 4. *A failed write or sync is never repeated as it is.* The batch is written as the first one of
 //!    a new segment, with the same index, and that is synced.
 //! 5. *A later segment voids what earlier ones have of the same indexes and above.* After an append
@@ -26,7 +26,7 @@
 //!    acknowledged, and must not come back when another header of the same sequence is before it.
 //!
 //! Example. Segment 4 has the entries 0 to 8; the sync of a batch with the entries 9 and 10 fails.
-//! Segment 5 begins with that batch; its sync fails as well. Segment 6 begins with it and is synced.
+//! Segment 5 begins with that batch; its sync fails too. Segment 6 begins with it and is synced.
 //! When the log is read, segment 4 counts up to index 9, segment 5 is void, and segment 6 goes on.
 //!
 //! ## Disk space
@@ -34,8 +34,8 @@
 //! Room is looked for before anything is written: the segments that the entries of an append need
 //! are there as spares before its first batch. So a full disk leaves nothing of an append behind.
 //!
-//! Left out: groups of batches under one sync, and a sync that overlaps with the next write: both
-//! weaken rule 1, and a batch of up to 4 MiB makes a sync cheap enough.
+//! Left out: groups of batches under one sync, and a sync that overlaps with the next write. Both
+//! weaken the first rule; a batch of up to 4 MiB makes a sync cheap enough.
 
 use plimsoll_runtime::{Disk, DiskError, DiskFault, FileName, SECTOR};
 use plimsoll_types::wire::Malformed;
@@ -302,8 +302,8 @@ impl Log {
         Ok(())
     }
 
-    /// Segments that lie wholly below this index are renamed to spares, which are overwritten later.
-    /// The entries below the index must not be needed any more, after a crash either. The index is
+    /// Segments that lie wholly below this index become spares, which are overwritten later. The
+    /// entries below the index must not be needed any more, after a crash either. The index is
     /// at most [`Log::next`].
     pub async fn recycle(&mut self, below: u64) -> Result<(), LogError> {
         assert!(below <= self.next(), "entry {below} is not in the log, which ends at {}", self.next());

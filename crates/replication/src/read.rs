@@ -2,10 +2,10 @@
 
 use std::mem::take;
 
-use plimsoll_runtime::{Disk, DiskError, FileName};
+use plimsoll_runtime::{Disk, FileName};
 use plimsoll_types::wire::Malformed;
 
-use crate::disk::{read, read_surely};
+use crate::disk::{confirm, patiently, read, read_surely};
 use crate::entries::{ENTRY_MAX, first};
 use crate::format::{
     BATCH_HEADER, BODY_MAX, Batch, Beginning, Link, Position, SEGMENT_HEADER, SegmentHeader, batch_at,
@@ -40,7 +40,7 @@ pub(crate) struct Files {
 /// Finds the files of a log.
 pub(crate) async fn files(disk: &Disk, identity: &Identity) -> Result<Files, LogError> {
     let mut files = Files::default();
-    for (file, size) in crate::disk::patiently(|| disk.list()).await? {
+    for (file, size) in patiently(|| disk.list()).await? {
         if let Some(number) = number(file, "spare-") {
             files.spares.push((number, size));
         }
@@ -147,9 +147,9 @@ impl<F: FnMut(u64, &[u8]) -> Result<(), Malformed>> Walk<F> {
         Walk { link, whole: link, from, entry, parts: Vec::new(), bytes: 0 }
     }
 
-    /// Goes through a segment up to a limit. What is read is read again if it does not reach that
-    /// far, until the same was read twice: a whole batch cannot come from a wrong read, but one
-    /// that is not whole can.
+    /// Goes through a segment up to a limit. If the batches do not reach that far, the segment is
+    /// read again until it was read twice as the same: a whole batch cannot come from a wrong read,
+    /// but one that is not whole can.
     pub async fn segment(
         &mut self,
         disk: &Disk,
@@ -158,18 +158,17 @@ impl<F: FnMut(u64, &[u8]) -> Result<(), Malformed>> Walk<F> {
         limit: Position,
     ) -> Result<Tail, LogError> {
         let seed = seed(identity, segment.sequence);
-        let all = async || -> Result<Vec<u8>, DiskError> {
-            let size = usize::try_from(segment.size).unwrap_or(usize::MAX);
-            read(disk, segment.file, 0, size).await
-        };
-        let mut tail = Tail { content: all().await?, last: None, end: SEGMENT_HEADER };
+        let (file, size) = (segment.file, usize::try_from(segment.size).unwrap_or(usize::MAX));
+        let content = read(disk, file, 0, size).await?;
+        let mut tail = Tail { content, last: None, end: SEGMENT_HEADER };
+        let mut is_sure = false;
         loop {
             while self.link.at < limit
                 && let Some((batch, checksum)) = batch_at(&tail.content, tail.end, seed)
                 && self.is_next(&batch, limit)
             {
                 self.take(&batch, checksum).map_err(|(index, why)| LogError::Malformed {
-                    file: segment.file,
+                    file,
                     offset: tail.end as u64,
                     index,
                     why,
@@ -179,20 +178,20 @@ impl<F: FnMut(u64, &[u8]) -> Result<(), Malformed>> Walk<F> {
             if self.link.at >= limit {
                 return Ok(tail);
             }
-            let again = all().await?;
-            if again == tail.content {
+            if is_sure {
                 break;
             }
-            tail.content = again;
+            tail.content = confirm(disk, file, 0, size, tail.content).await?;
+            is_sure = true;
         }
-        // A batch is written when all before it is on disk, so a later one proves that this one was.
+        // A batch is written when all before it is on disk: a later one proves that this one was.
         let behind = batch_behind(&tail.content, tail.end, seed, self.link.at);
         let is_torn = limit == Position::END && behind.is_none();
         if is_torn || planted(Mistake::MiddleCut) || planted(Mistake::OverlapKept) {
             return Ok(tail);
         }
         let index = self.link.at.index;
-        Err(LogError::Damaged { file: segment.file, offset: tail.end as u64, index })
+        Err(LogError::Damaged { file, offset: tail.end as u64, index })
     }
 
     /// Bytes of the parts of an entry that is not there in whole.

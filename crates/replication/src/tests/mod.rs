@@ -2,6 +2,7 @@
 
 mod damage;
 mod images;
+mod real;
 mod scenes;
 mod worlds;
 

@@ -49,7 +49,7 @@ impl History {
         self.begun.clear();
     }
 
-    /// What has become of the entries that were appended last. Tells whether they were acknowledged.
+    /// Notes what an append of entries came to. Tells whether they were acknowledged.
     fn answered(&mut self, group: &[Vec<u8>], result: Result<(), LogError>) -> bool {
         match result {
             Ok(()) => {
