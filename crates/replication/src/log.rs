@@ -307,18 +307,26 @@ impl Log {
     /// at most [`Log::next`].
     pub async fn recycle(&mut self, below: u64) -> Result<(), LogError> {
         assert!(below <= self.next(), "entry {below} is not in the log, which ends at {}", self.next());
-        while self.segments.len() > 1 && limits(&self.segments)[0] <= Position::entry(below) {
+        while self.segments.len() > 1 {
+            let limit = limits(&self.segments)[0];
+            if limit > Position::entry(below) {
+                break;
+            }
             // Before this one loses its name, the older ones have lost theirs, after a crash too.
             patiently(|| self.disk.sync_directory()).await?;
             // If it cannot be renamed now, the next start finds it.
             let oldest = self.segments.remove(0);
+            // The header of a void segment may be there in part, after a write that failed. What is
+            // used again has to have a whole one, since the next may be lost while its batch is not.
+            if oldest.size != self.segment_bytes as u64 || oldest.first.at >= limit {
+                let _ = self.disk.remove(oldest.file).await;
+                continue;
+            }
             let number = self.new_spare();
-            let spare = spare_name(number);
-            match patiently(|| self.disk.rename(oldest.file, spare)).await {
+            match patiently(|| self.disk.rename(oldest.file, spare_name(number))).await {
                 // Of a rename that failed the second try finds that it has happened.
                 Err(error) if error.fault != DiskFault::NotFound => return Err(error.into()),
-                _ if oldest.size == self.segment_bytes as u64 => self.spares.push(number),
-                _ => drop(self.disk.remove(spare).await),
+                _ => self.spares.push(number),
             }
         }
         Ok(())

@@ -259,7 +259,8 @@ impl Scene {
 #[test]
 fn what_was_acknowledged_is_there_in_order_once_and_nothing_else() {
     let mut sums = [0u64; 7];
-    for seed in 0..2000 {
+    // In world 2659 a segment whose first write failed half way would be used again, if it could.
+    for seed in (0..2000).chain([2659]) {
         let mut scene = scene(seed);
         scene.play(150 * MS).unwrap_or_else(|wrong| panic!("seed {seed}: {wrong}"));
         for history in &scene.histories {
