@@ -89,7 +89,9 @@ pub(crate) fn spare_name(number: u64) -> FileName {
 /// The number in a name that begins so and has 20 digits behind it.
 pub(crate) fn number(file: FileName, prefix: &str) -> Option<u64> {
     let digits = file.as_str().strip_prefix(prefix)?;
-    (digits.len() == 20 && digits.bytes().all(|byte| byte.is_ascii_digit())).then(|| digits.parse().ok())?
+    let is_number = digits.len() == 20 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    // There is always a next one.
+    is_number.then(|| digits.parse().ok())?.filter(|&number| number < u64::MAX)
 }
 
 /// The header of a segment.

@@ -123,11 +123,11 @@ impl Log {
         patiently(|| disk.sync_directory()).await?;
         let found = files(&disk, &identity).await?;
         let limits = limits(&found.segments);
-        let start = found.segments.iter().zip(&limits).filter(|(segment, limit)| {
-            // Neither void, nor needed by no entry that is asked for.
-            segment.first.at < **limit && **limit > Position::entry(from)
-        });
-        let start: Vec<_> = start.collect();
+        // Void segments are not read, nor those that have only entries below `from`.
+        let is_read = |&(segment, limit): &(&Segment, &Position)| {
+            segment.first.at < *limit && *limit > Position::entry(from)
+        };
+        let start: Vec<_> = found.segments.iter().zip(&limits).filter(is_read).collect();
         let beginning = start.first().map_or(Link { at: Position::entry(from), before: 0 }, |s| s.0.first);
         if beginning.at > Position::entry(from) {
             return Err(LogError::Damaged { file: start[0].0.file, offset: 0, index: from });

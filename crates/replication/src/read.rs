@@ -218,10 +218,10 @@ impl<F: FnMut(u64, &[u8]) -> Result<(), Malformed>> Walk<F> {
         } else {
             self.parts.clear();
             let mut rest = batch.body;
-            let mut indices = index..;
+            let mut next = index;
             while let Some((entry, behind)) = first(rest) {
-                self.show(indices.next().unwrap_or(u64::MAX), entry)?;
-                rest = behind;
+                self.show(next, entry)?;
+                (next, rest) = (next.saturating_add(1), behind);
             }
         }
         self.link = Link { at: batch.end(), before: checksum };
