@@ -19,12 +19,13 @@ use std::process::Command;
 
 /// By folder below `crates`: the crates of the workspace that it depends on. Each is below those
 /// that use it.
-const MAY_USE: [(&str, &[&str]); 17] = [
+const MAY_USE: [(&str, &[&str]); 18] = [
     ("types", &[]),
     ("page", &[]),
     ("store", &["types"]),
     ("runtime", &["types"]),
     ("checker", &["types"]),
+    ("replication", &["runtime", "types"]),
     ("txn", &["runtime", "store", "types"]),
     ("args", &["page", "txn"]),
     ("workloads", &["args", "page", "txn", "types"]),

@@ -178,6 +178,8 @@ fn plan(pair: Pair, shards: usize, duration: Duration) -> BenchPlan {
         shards,
         processes: None,
         cluster: None,
+        fill: false,
+        loads: Vec::new(),
         concurrency: CONCURRENCY,
         coordinators: shards,
         memory: None,
