@@ -77,6 +77,5 @@ pub(crate) async fn confirm(
         }
         bytes = again;
     }
-    // The operating system's number for a disk that cannot read.
-    Err(DiskError { verb: Verb::Read, file: Some(file), fault: DiskFault::Failed(5) })
+    Err(DiskError { verb: Verb::Read, file: Some(file), fault: DiskFault::IO })
 }

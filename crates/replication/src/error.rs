@@ -23,12 +23,7 @@ pub enum LogError {
         index: u64,
     },
     /// A file belongs to something else.
-    Foreign {
-        /// The file.
-        file: FileName,
-        /// In what it differs.
-        difference: Difference,
-    },
+    Foreign(Foreign),
     /// The reader of the entries refused one.
     Malformed {
         /// The file that the entry ends in.
@@ -42,6 +37,25 @@ pub enum LogError {
     },
 }
 
+/// A file that belongs to something else.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Foreign {
+    /// The file.
+    pub file: FileName,
+    /// In what it differs.
+    pub difference: Difference,
+}
+
+impl fmt::Display for Foreign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Foreign { file, difference } = self;
+        write!(
+            f,
+            "the file {file} is of {difference}: start with the directory that belongs here, or move the file away"
+        )
+    }
+}
+
 /// In what a file differs from what was expected, by what it says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Difference {
@@ -53,6 +67,12 @@ pub enum Difference {
     Shard(u16),
     /// The lineage.
     Lineage(u64),
+}
+
+impl Difference {
+    pub(crate) fn in_file(self, file: FileName) -> Foreign {
+        Foreign { file, difference: self }
+    }
 }
 
 impl fmt::Display for Difference {
@@ -72,6 +92,12 @@ impl From<DiskError> for LogError {
     }
 }
 
+impl From<Foreign> for LogError {
+    fn from(foreign: Foreign) -> LogError {
+        LogError::Foreign(foreign)
+    }
+}
+
 impl fmt::Display for LogError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -84,11 +110,7 @@ impl fmt::Display for LogError {
                 "the file {file} is damaged at byte {offset}, where entry {index} of the log should be, \
                  although that was on disk: bring the files back from a backup"
             ),
-            LogError::Foreign { file, difference } => write!(
-                f,
-                "the file {file} is of {difference}: start with the directory that belongs here, \
-                 or move the file away"
-            ),
+            LogError::Foreign(foreign) => foreign.fmt(f),
             LogError::Malformed { file, offset, index, why } => write!(
                 f,
                 "entry {index} of the log, in the file {file} at byte {offset}, cannot be understood \

@@ -6,10 +6,10 @@
 
 use plimsoll_runtime::{FileName, SECTOR};
 
+use crate::Identity;
 use crate::entries::first;
 use crate::error::Difference;
 use crate::mistakes::{Mistake, planted};
-use crate::{Identity, LogError};
 
 /// Version of the format of logs.
 const VERSION: u32 = 1;
@@ -275,12 +275,6 @@ pub(crate) fn batch_at(bytes: &[u8], offset: usize, seed: u32) -> Option<(Batch<
 
 fn first_of(rest: &mut &[u8]) -> bool {
     first(rest).map(|(_, behind)| *rest = behind).is_some()
-}
-
-impl Difference {
-    pub(crate) fn in_file(self, file: FileName) -> LogError {
-        LogError::Foreign { file, difference: self }
-    }
 }
 
 /// Bytes that a batch takes which should be at an offset, if its header is there.

@@ -20,7 +20,7 @@ use plimsoll_types::wire::Malformed;
 
 use crate::Identity;
 use crate::disk::{PIECE, confirm, patiently, read, read_surely};
-use crate::error::Difference;
+use crate::error::{Difference, Foreign};
 use crate::format::{Fields, compare, number};
 
 /// Version of the format of images.
@@ -62,12 +62,7 @@ pub enum ImageError {
         offset: u64,
     },
     /// The file belongs to something else.
-    Foreign {
-        /// The file.
-        file: FileName,
-        /// In what it differs.
-        difference: Difference,
-    },
+    Foreign(Foreign),
     /// The reader of the blocks refused one.
     Malformed {
         /// The file.
@@ -85,6 +80,12 @@ impl From<DiskError> for ImageError {
     }
 }
 
+impl From<Foreign> for ImageError {
+    fn from(foreign: Foreign) -> ImageError {
+        ImageError::Foreign(foreign)
+    }
+}
+
 impl fmt::Display for ImageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -93,11 +94,7 @@ impl fmt::Display for ImageError {
                 f,
                 "the image {file} is damaged in the block at byte {offset}: start from the image before it"
             ),
-            ImageError::Foreign { file, difference } => write!(
-                f,
-                "the image {file} is of {difference}: start with the directory that belongs here, \
-                 or move the file away"
-            ),
+            ImageError::Foreign(foreign) => foreign.fmt(f),
             ImageError::Malformed { file, offset, why } => write!(
                 f,
                 "the block of the image {file} at byte {offset} cannot be understood ({why}): \
@@ -341,9 +338,9 @@ async fn walk(
     mut show: impl FnMut(Kind, &[u8]) -> Result<(), Malformed>,
 ) -> Result<(), ImageError> {
     let bytes = read_surely(disk, file, 0, BEGINNING).await?;
-    match whose(&bytes).map_err(|difference| ImageError::Foreign { file, difference })? {
+    match whose(&bytes).map_err(|difference| difference.in_file(file))? {
         Some((other, own)) => {
-            compare(identity, &other).map_err(|difference| ImageError::Foreign { file, difference })?;
+            compare(identity, &other).map_err(|difference| difference.in_file(file))?;
             if own != number {
                 return Err(ImageError::Damaged { file, offset: 0 });
             }

@@ -317,7 +317,8 @@ impl Log {
             // If it cannot be renamed now, the next start finds it.
             let oldest = self.segments.remove(0);
             // The header of a void segment may be there in part, after a write that failed. What is
-            // used again has to have a whole one, since the next may be lost while its batch is not.
+            // used again has to have a whole one, since the next may be lost while its batch is
+            // not.
             if oldest.size != self.segment_bytes as u64 || oldest.first.at >= limit {
                 let _ = self.disk.remove(oldest.file).await;
                 continue;

@@ -37,7 +37,7 @@ pub(crate) struct Files {
     pub last: u64,
 }
 
-/// Finds the files of a log.
+/// Finds the files of a log. Their names are listed in order, and so are the sequences in them.
 pub(crate) async fn files(disk: &Disk, identity: &Identity) -> Result<Files, LogError> {
     let mut files = Files::default();
     for (file, size) in patiently(|| disk.list()).await? {
@@ -51,7 +51,6 @@ pub(crate) async fn files(disk: &Disk, identity: &Identity) -> Result<Files, Log
             None => files.unbegun.push(file),
         }
     }
-    files.segments.sort_unstable_by_key(|segment| segment.sequence);
     Ok(files)
 }
 

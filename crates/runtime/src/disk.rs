@@ -162,7 +162,7 @@ pub enum DiskFault {
 
 impl DiskFault {
     /// The operating system's error number for a disk that cannot read or write.
-    pub(crate) const IO: DiskFault = DiskFault::Failed(5);
+    pub const IO: DiskFault = DiskFault::Failed(5);
 }
 
 /// An operation that failed.

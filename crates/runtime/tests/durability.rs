@@ -9,9 +9,9 @@ mod log;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use common::{MS, Nothing, Rng, Scratch, start, with_disks, world};
+use common::{MS, Nothing, Rng, Scratch, start, trouble, with_disks, world};
 use log::{Log, Mistake};
-use plimsoll_runtime::sim::{Event, Fault, Faults, Hardware, World};
+use plimsoll_runtime::sim::{Event, Fault, Hardware, World};
 use plimsoll_runtime::{Env, ShardEnv, Tasks};
 use plimsoll_types::ShardId;
 
@@ -63,44 +63,15 @@ impl History {
     }
 }
 
+/// How many times as often disks fail as in worlds of their own.
+const ERRORS: f64 = 5.0;
+
 struct Scene {
     world: World<Nothing>,
     histories: Vec<Rc<RefCell<History>>>,
     stop: Rc<Cell<bool>>,
     /// Shards that have stopped.
     stopped: Rc<Cell<usize>>,
-}
-
-/// What goes wrong in the world of a seed: crashes, and each fault of the disks half of the time.
-fn trouble(seed: u64) -> Faults {
-    let mut faults = Faults::drawn(seed);
-    (faults.crashes_per_s, faults.down_ns, faults.power_failures) = (60.0, MS, 0.6);
-    faults.torn_writes = [0.3, 1.0][seed as usize / 3 % 2];
-    for rate in [
-        &mut faults.disk_slowdowns_per_s,
-        &mut faults.disk_stalls_per_s,
-        &mut faults.disk_fulls_per_s,
-        &mut faults.pauses_per_s,
-    ] {
-        *rate *= 10.0;
-    }
-    for duration_ns in [
-        &mut faults.disk_slowdown_ns,
-        &mut faults.disk_stall_ns,
-        &mut faults.disk_full_ns,
-        &mut faults.pause_ns,
-    ] {
-        *duration_ns /= 30;
-    }
-    for probability in [
-        &mut faults.read_errors,
-        &mut faults.corrupt_reads,
-        &mut faults.write_errors,
-        &mut faults.sync_errors,
-    ] {
-        *probability *= 5.0;
-    }
-    faults
 }
 
 /// How a log is used.
@@ -156,7 +127,7 @@ async fn live(
 
 fn scene(seed: u64, mistake: Option<Mistake>) -> Scene {
     let hardware = Hardware { shards_per_machine: 1 + seed / 2 % 2, ..with_disks(1 << 30) };
-    let world = world(SHARDS, &hardware, &trouble(seed), seed);
+    let world = world(SHARDS, &hardware, &trouble(seed, ERRORS), seed);
     let mut scene = Scene { world, histories: Vec::new(), stop: Rc::default(), stopped: Rc::default() };
     scene.histories.resize_with(SHARDS, Rc::default);
     let histories = scene.histories.clone();
@@ -254,7 +225,7 @@ fn one_seed_is_one_execution_on_disk_as_well() {
 #[test]
 fn skipping_a_fault_of_a_disk_changes_nothing_before_it_nor_which_others_there_are() {
     let seed = (0..).find(|&seed| {
-        let faults = trouble(seed);
+        let faults = trouble(seed, ERRORS);
         faults.disk_stalls_per_s > 5.0 && faults.disk_fulls_per_s > 5.0
     });
     let seed = seed.expect("a seed with faults of disks");

@@ -514,7 +514,7 @@ fn tpce_mixes() -> Vec<Arc<dyn AnyWorkload>> {
     decks.map(|deck| tpce_of(1, deck)).into()
 }
 
-/// TPC-E on so many shards, with so many cards of each kind.
+/// TPC-E on `shards` shards. The deck has the number of cards of each kind.
 fn tpce_of(shards: u32, deck: [u32; 8]) -> Arc<dyn AnyWorkload> {
     let mut parameters = tpce::Parameters { deck, ..tpce::Parameters::new(shards) };
     (parameters.scale.customers_per_unit, parameters.scale.daily_market_days) = (CUSTOMERS, 30);

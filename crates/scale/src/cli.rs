@@ -62,8 +62,8 @@ pub struct ScaleArgs {
     /// shards in all at most [default: 1..16].
     #[arg(long, value_parser = nodes, value_name = "A..B|N,N,...", help_heading = "What runs")]
     pub nodes: Option<Nodes>,
-    /// Transactions in flight per shard: latency over throughput, at so many of each [default: what
-    /// goes with the machine, and nodes are the axis].
+    /// Latency over throughput, at each of these numbers of transactions in flight per shard
+    /// [default: what goes with the machine, and nodes are the axis].
     #[arg(
         long,
         value_parser = number,

@@ -550,6 +550,11 @@ impl Document {
         self.all_runs().any(|run| run.at_load.is_some())
     }
 
+    /// Whether its points are those of an open loop.
+    pub fn asks_for_rates(&self) -> bool {
+        self.points.iter().any(|point| point.rate.is_some())
+    }
+
     /// The run that was the peak of a pair; none if no shares of it were asked for.
     pub fn peak_of(&self, pair: &str) -> Option<&Run> {
         let runs = self.peaks.iter().filter(|run| run.pair() == pair);

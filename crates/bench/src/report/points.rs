@@ -1,5 +1,6 @@
 //! What a pair reaches at a load: latency over throughput, of which a curve is made.
 
+use plimsoll_page::units;
 use serde::Serialize;
 
 use super::model::{Run, Spread};
@@ -28,6 +29,23 @@ pub struct Point {
     pub aborted_share: Spread,
     /// Processor time per committed transaction, in microseconds.
     pub cpu_us: Spread,
+}
+
+impl Point {
+    /// Its figures as cells of a table: in an open loop what was asked for, then throughput, median
+    /// latency and its 99th percentile, share of aborts, processor time.
+    pub fn cells(&self, open_loop: bool) -> Vec<String> {
+        let mut cells = Vec::new();
+        cells.extend(open_loop.then(|| units::thousands(self.rate.unwrap_or_default())));
+        cells.extend([
+            units::rate(self.throughput_tps.median),
+            units::duration_us(self.p50_us.median),
+            units::duration_us(self.p99_us.median),
+            units::percent(self.aborted_share.median),
+            units::three_digits(self.cpu_us.median),
+        ]);
+        cells
+    }
 }
 
 /// The points of all runs at a load: by pair in the order of the first runs, then by load in the

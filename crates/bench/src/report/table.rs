@@ -167,7 +167,7 @@ pub fn peaks(document: &Document) -> Option<String> {
 }
 
 fn loads_table(document: &Document, pairs: &[String]) -> Columns {
-    let open_loop = document.points.iter().any(|point| point.rate.is_some());
+    let open_loop = document.asks_for_rates();
     let mut headers = vec![("pair", 0), ("load", 0)];
     headers.extend(open_loop.then_some(("asked for/s", 4)));
     headers.extend([("committed/s", 0), ("p50", 1), ("p99", 0), ("aborted", 2), ("CPU µs", 3)]);
@@ -175,14 +175,7 @@ fn loads_table(document: &Document, pairs: &[String]) -> Columns {
     for pair in pairs {
         for (number, point) in document.points_of(pair).enumerate() {
             let mut row = vec![if number == 0 { pair.clone() } else { String::new() }, point.at_load.clone()];
-            row.extend(open_loop.then(|| units::thousands(point.rate.unwrap_or_default())));
-            row.extend([
-                units::rate(point.throughput_tps.median),
-                units::duration_us(point.p50_us.median),
-                units::duration_us(point.p99_us.median),
-                units::percent(point.aborted_share.median),
-                units::three_digits(point.cpu_us.median),
-            ]);
+            row.extend(point.cells(open_loop));
             columns.push(row);
         }
     }
@@ -279,9 +272,8 @@ fn transactions(run: &Run) -> Columns {
     }
     let mut all = vec!["all".to_owned(), units::rate(run.throughput_tps), "100%".to_owned()];
     all.resize(3 + usize::from(nominal) + usize::from(rows), String::new());
-    let latency = run.latency_us;
     all.push(units::percent(run.abort_share()));
-    all.extend([latency.p50, latency.p90, latency.p99, latency.p999, latency.max].map(units::duration_us));
+    all.extend(run.latency_us.percentiles().map(|(_, us)| units::duration_us(us)));
     all.push(units::percent(run.distributed_share));
     columns.push(all);
     columns

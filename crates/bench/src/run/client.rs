@@ -168,9 +168,7 @@ impl Recorded {
 }
 
 struct Shared {
-    /// By transaction type: how many count as one.
-    per: Vec<u32>,
-    names: Vec<&'static str>,
+    kinds: &'static [Kind],
     finished: RefCell<Finished>,
     clients: Cell<usize>,
     done: Cell<Option<Sender<Finished>>>,
@@ -196,8 +194,7 @@ pub fn start(
     let scalar = engine.pair().has_scalars();
     engine.spawn_on(shard, move |env| async move {
         let shared = Rc::new(Shared {
-            per: workload.kinds().iter().map(|kind| kind.per).collect(),
-            names: workload.kinds().iter().map(|kind| kind.name).collect(),
+            kinds: workload.kinds(),
             finished: RefCell::new(Finished {
                 counts: vec![Counts::default(); workload.kinds().len()],
                 tally: workload.no_tally(),
@@ -266,7 +263,7 @@ async fn run(
     let mut coordinator = env.coordinator();
     let live = control.live(env.shard());
     let freshness = Freshness { staleness_ns, at_least: Timestamp::ZERO };
-    let mut begun = vec![Begun::default(); shared.per.len()];
+    let mut begun = vec![Begun::default(); shared.kinds.len()];
     loop {
         let phase = control.phase();
         if phase == Phase::Stop {
@@ -306,7 +303,7 @@ async fn run(
                     refusals = if abort == Abort::Refused { refusals + 1 } else { 0 };
                     if refusals == REFUSALS_MAX {
                         // The first one that is told ends the run.
-                        let _ = control.refused.set(shared.names[kind]);
+                        let _ = control.refused.set(shared.kinds[kind].name);
                         break false;
                     }
                     live.1.store(live.1.load(Relaxed) + 1, Relaxed);
@@ -321,7 +318,7 @@ async fn run(
         };
         if committed {
             let committed = coordinator.committed();
-            let (per, group) = (shared.per[kind], &mut begun[kind]);
+            let (per, group) = (shared.kinds[kind].per, &mut begun[kind]);
             if group.parts == 0 {
                 *group = Begun { late_ns, begin, ..Begun::default() };
             }

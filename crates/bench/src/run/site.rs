@@ -53,9 +53,9 @@ pub enum Order {
     Sample,
     /// Say how large the tables are.
     Tables,
-    /// Wait for the others, then let the clients begin: with so many transactions in flight per
-    /// shard, and so many per second over all shards. Of a plan with several loads only the leader
-    /// knows which one is next.
+    /// Wait for the others, then let the clients begin. The first number is that of transactions in
+    /// flight per shard, the second, of an open loop, that of transactions per second over all
+    /// shards. Of a plan with several loads only the leader knows which one is next.
     Begin(usize, Option<u64>),
     /// From now on everything counts.
     Count,

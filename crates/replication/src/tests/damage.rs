@@ -54,7 +54,7 @@ fn changed(bytes: impl Fn(u8, usize) -> u8 + 'static) -> Outcomes {
                         outcomes.cut += 1;
                     }
                     Ok(_) => outcomes.wrong += 1,
-                    Err(LogError::Damaged { .. } | LogError::Foreign { .. }) => outcomes.refused += 1,
+                    Err(LogError::Damaged { .. } | LogError::Foreign(_)) => outcomes.refused += 1,
                     Err(why) => panic!("byte {offset} of {}: {why}", files[which].0),
                 }
             }

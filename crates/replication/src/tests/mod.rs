@@ -1,74 +1,28 @@
 //! Tests over simulated disks: worlds with crashes and faults, and directories that are damaged.
 
+#[path = "../../../runtime/tests/common/mod.rs"]
+mod common;
 mod damage;
 mod images;
 mod real;
 mod scenes;
 mod worlds;
 
-use std::cell::RefCell;
-use std::rc::Rc;
-
-use plimsoll_runtime::sim::{Faults, Hardware, Maker, World};
-use plimsoll_runtime::{Disk, Env, FileName, Handled, Messages, Participant, ShardEnv};
+use common::{MS, Nothing, Rng, run_on, with_disks};
+use plimsoll_runtime::sim::{Faults, World};
+use plimsoll_runtime::{Disk, Env, FileName};
+use plimsoll_types::ShardId;
 use plimsoll_types::wire::Malformed;
-use plimsoll_types::{ShardId, Ticket, Timestamp};
 
 use crate::{Entries, Identity, Log, LogError, Recovered, Settings};
-
-const MS: u64 = 1_000_000;
 
 const IDENTITY: Identity = Identity { database: 7, shard: 3, lineage: 1 };
 
 const SMALL: Settings = Settings { segment_bytes: 4096 };
 
-/// A node for tasks that need none.
-#[derive(Default)]
-struct Nothing {
-    released: Vec<Ticket>,
-}
-
-impl Messages for Nothing {
-    type Request = ();
-    type Reply = ();
-}
-
-impl Participant for Nothing {
-    fn handle(&mut self, _: ShardId, _: &mut (), _: Ticket) -> Handled<()> {
-        Handled::Done
-    }
-
-    fn released(&mut self) -> &mut Vec<Ticket> {
-        &mut self.released
-    }
-
-    fn pass(&mut self, _: Timestamp) {}
-    fn outgoing(&mut self, _: &mut Vec<(ShardId, ())>) {}
-    fn park(&mut self) {}
-}
-
-/// Numbers that depend on a seed alone (SplitMix64).
-struct Rng(u64);
-
-impl Rng {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut x = self.0;
-        x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ x >> 31
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-}
-
-/// A world of some shards with disks that hold so many bytes.
+/// A world of some shards with disks of this size in bytes.
 fn world(shards: usize, disk_bytes: u64, faults: &Faults, seed: u64) -> World<Nothing> {
-    let hardware = Hardware { disk_bytes, shards_per_machine: 1, ..Hardware::default() };
-    let makers = (0..shards).map(|_| Box::new(|_| Nothing::default()) as Maker<Nothing>);
-    World::new(&hardware, faults, seed, makers.collect())
+    common::world(shards, &with_disks(disk_bytes), faults, seed)
 }
 
 /// Runs a task on the first shard to its end.
@@ -77,14 +31,7 @@ where
     F: Future<Output = R> + 'static,
     R: 'static,
 {
-    let result = Rc::new(RefCell::new(None));
-    let place = result.clone();
-    assert!(world.spawn_on(ShardId(0), |env: ShardEnv<Nothing>| async move {
-        let value = task(env.disk().expect("a disk")).await;
-        *place.borrow_mut() = Some(value);
-    }));
-    world.run_while(|_| result.borrow().is_none());
-    result.take().expect("the task comes to its end")
+    run_on(world, ShardId(0), |env| task(env.disk().expect("a disk")))
 }
 
 /// Runs a task in a world without faults.

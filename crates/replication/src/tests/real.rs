@@ -1,36 +1,19 @@
 //! A log on the disk of this machine.
 
-use std::path::PathBuf;
-
 use plimsoll_runtime::Env;
-use plimsoll_runtime::real::{self, Directory, Runtime};
 use plimsoll_types::ShardId;
 
-use super::{IDENTITY, Nothing, SMALL, entries, entry, open};
+use super::common::{Scratch, start};
+use super::{IDENTITY, SMALL, entries, entry, open};
 use crate::{ImageWriter, images, read_image, verify};
-
-/// A directory for one test, which is removed at its end.
-struct Scratch(PathBuf);
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn start(scratch: &Scratch) -> Runtime<Nothing> {
-    let directory = Directory::open(&scratch.0).expect("a directory that can be used");
-    let makers = vec![Box::new(Nothing::default) as real::Maker<Nothing>];
-    Runtime::with_disks(makers, 1, None, vec![directory]).expect("a thread")
-}
 
 #[test]
 fn a_log_and_an_image_outlive_a_runtime() {
-    let scratch = Scratch(std::env::temp_dir().join(format!("plimsoll-log-{}", std::process::id())));
+    let scratch = Scratch::new();
     let (mut promised, mut from) = (Vec::new(), 0);
     for life in 0..4u64 {
         let known = promised.clone();
-        (promised, from) = start(&scratch).run_on(ShardId(0), move |env| async move {
+        (promised, from) = start(1, scratch.path()).run_on(ShardId(0), move |env| async move {
             let disk = env.disk().expect("a disk");
             let (mut log, _, found) = open(&disk, SMALL, from).await.expect("a good log");
             assert!(found.starts_with(&known[from as usize..]), "life {life}");

@@ -122,7 +122,7 @@ fn segments_are_used_again() {
 fn a_log_of_something_else_is_refused() {
     async fn refused(disk: &Disk, other: Identity) -> Option<Difference> {
         match Log::open(disk.clone(), other, SMALL, 0, |_, _| Ok(())).await {
-            Err(LogError::Foreign { difference, .. }) => Some(difference),
+            Err(LogError::Foreign(foreign)) => Some(foreign.difference),
             _ => None,
         }
     }

@@ -3,9 +3,10 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use plimsoll_runtime::sim::{Fault, Faults, World};
+use plimsoll_runtime::sim::{Fault, World};
 use plimsoll_runtime::{Env, ShardEnv, Tasks};
 
+use super::common::trouble;
 use super::{MS, Nothing, Rng, entries, entry, open, world};
 use crate::mistakes::{Mistake, plant};
 use crate::{LogError, Settings};
@@ -96,38 +97,6 @@ struct Scene {
     stopped: Rc<Cell<usize>>,
 }
 
-/// What goes wrong in the world of a seed: crashes, and each fault of the disks half of the time.
-fn trouble(seed: u64) -> Faults {
-    let mut faults = Faults::drawn(seed);
-    (faults.crashes_per_s, faults.down_ns, faults.power_failures) = (60.0, MS, 0.6);
-    faults.torn_writes = [0.3, 1.0][seed as usize / 3 % 2];
-    for rate in [
-        &mut faults.disk_slowdowns_per_s,
-        &mut faults.disk_stalls_per_s,
-        &mut faults.disk_fulls_per_s,
-        &mut faults.pauses_per_s,
-    ] {
-        *rate *= 10.0;
-    }
-    for duration_ns in [
-        &mut faults.disk_slowdown_ns,
-        &mut faults.disk_stall_ns,
-        &mut faults.disk_full_ns,
-        &mut faults.pause_ns,
-    ] {
-        *duration_ns /= 30;
-    }
-    for probability in [
-        &mut faults.read_errors,
-        &mut faults.corrupt_reads,
-        &mut faults.write_errors,
-        &mut faults.sync_errors,
-    ] {
-        *probability *= [1.0, 5.0, 20.0][seed as usize / 6 % 3];
-    }
-    faults
-}
-
 /// How a log is used.
 #[derive(Clone, Copy)]
 struct Style {
@@ -211,7 +180,7 @@ async fn live(
 }
 
 fn scene(seed: u64) -> Scene {
-    let world = world(SHARDS, 1 << 30, &trouble(seed), seed);
+    let world = world(SHARDS, 1 << 30, &trouble(seed, [1.0, 5.0, 20.0][seed as usize / 6 % 3]), seed);
     let mut scene = Scene { world, histories: Vec::new(), stop: Rc::default(), stopped: Rc::default() };
     scene.histories.resize_with(SHARDS, Rc::default);
     let histories = scene.histories.clone();

@@ -1,5 +1,5 @@
-//! What tests of disks share: a node that has nothing to do, random numbers, and a directory that
-//! is removed again.
+//! What tests of disks share, those of logs too (crate `replication`): a node that has nothing to do,
+//! random numbers, faults, and a directory that is removed again.
 
 #![allow(dead_code, reason = "not every test uses everything")]
 
@@ -58,15 +58,48 @@ impl Rng {
     }
 }
 
-/// A world of so many shards with disks.
+/// A world of some shards with disks.
 pub fn world(shards: usize, hardware: &Hardware, faults: &Faults, seed: u64) -> World<Nothing> {
     let makers = (0..shards).map(|_| Box::new(|_| Nothing::default()) as Maker<Nothing>);
     World::new(hardware, faults, seed, makers.collect())
 }
 
-/// Good machines whose disks hold so much.
+/// Good machines with disks of this size in bytes.
 pub fn with_disks(disk_bytes: u64) -> Hardware {
     Hardware { disk_bytes, ..Hardware::default() }
+}
+
+/// What goes wrong in the world of a seed: crashes, and each fault of the disks half of the time.
+/// Operations fail `errors` times as often as they usually do.
+pub fn trouble(seed: u64, errors: f64) -> Faults {
+    let mut faults = Faults::drawn(seed);
+    (faults.crashes_per_s, faults.down_ns, faults.power_failures) = (60.0, MS, 0.6);
+    faults.torn_writes = [0.3, 1.0][seed as usize / 3 % 2];
+    for rate in [
+        &mut faults.disk_slowdowns_per_s,
+        &mut faults.disk_stalls_per_s,
+        &mut faults.disk_fulls_per_s,
+        &mut faults.pauses_per_s,
+    ] {
+        *rate *= 10.0;
+    }
+    for duration_ns in [
+        &mut faults.disk_slowdown_ns,
+        &mut faults.disk_stall_ns,
+        &mut faults.disk_full_ns,
+        &mut faults.pause_ns,
+    ] {
+        *duration_ns /= 30;
+    }
+    for probability in [
+        &mut faults.read_errors,
+        &mut faults.corrupt_reads,
+        &mut faults.write_errors,
+        &mut faults.sync_errors,
+    ] {
+        *probability *= errors;
+    }
+    faults
 }
 
 /// Runs a task on a shard to its end.

@@ -347,8 +347,8 @@ impl Shared {
 }
 
 impl Shared {
-    /// Runs a world until so many more transactions have committed and so much virtual time has
-    /// passed, or too much has.
+    /// Runs a world until `transactions` more have committed and `ns` of virtual time have passed,
+    /// or `long_ns` have.
     fn run(
         &self,
         world: &mut dyn PricedWorld,
@@ -371,7 +371,7 @@ fn warm_up(world: &mut dyn PricedWorld, transactions: u64, shared: &Shared, stop
     shared.run(world, transactions, LATENCIES * shared.model.latency_ns / 4, LONG_NS / 4, stop);
 }
 
-/// Measures the clients of a world for a window of so many transactions.
+/// Measures the clients of a world for a window in which `transactions` commit.
 fn measure(
     world: &mut dyn PricedWorld,
     cluster: &Cluster,

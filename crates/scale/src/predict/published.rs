@@ -269,6 +269,23 @@ const TPCE_RDMA: &[Curve] = &[
 ];
 const DISTRICTS: &[u64] = &[1, 2, 5, 10, 15, 20];
 
+/// What most figures have in common: schemes are compared, and a shard is a core.
+const NODES: Figure = Figure {
+    number: "",
+    title: "",
+    machine: "val",
+    machines: 16,
+    axis: "",
+    at: &[],
+    schemes: ALL,
+    shows: THROUGHPUT,
+    cores_per_shard: 1,
+    curves: &[],
+    published: &[],
+};
+/// And those of TPC-E: latency over throughput, where a shard is several cores.
+const TPCE: Figure = Figure { axis: IN_FLIGHT, at: LOADS, cores_per_shard: 12, ..NODES };
+
 /// The figures that can be predicted.
 pub const FIGURES: &[Figure] = &[
     Figure {
@@ -280,13 +297,12 @@ pub const FIGURES: &[Figure] = &[
         at: &[1],
         schemes: ALL,
         shows: THROUGHPUT,
-        cores_per_shard: 1,
-        curves: &[],
         published: &[
             ratio(1, "dst", "none", 1.006),
             ratio(1, "dst", "gts", 2.217),
             ratio(1, "dst", "vts", 1.680),
         ],
+        ..NODES
     },
     Figure {
         number: "6(b)",
@@ -297,14 +313,13 @@ pub const FIGURES: &[Figure] = &[
         at: &[10, 20, 50, 100, 200, 470, 1400],
         schemes: STAMPED,
         shows: THROUGHPUT,
-        cores_per_shard: 1,
-        curves: &[],
         published: &[
             ratio(1400, "vts", "rc", 0.9),
             ratio(470, "vts", "rc", 0.7),
             Published { what: Committed, at: At::Place(50), of: "vts", to: "rc", low: 0.0, high: 0.2 },
             ratio(50, "gts", "vts", 0.5),
         ],
+        ..NODES
     },
     Figure {
         number: "6(c)",
@@ -315,22 +330,17 @@ pub const FIGURES: &[Figure] = &[
         at: &[2, 4, 8, 12, 16],
         schemes: STAMPED,
         shows: THROUGHPUT,
-        cores_per_shard: 1,
-        curves: &[],
         published: &[ratio(16, "dst", "rc", 1.0), ratio(16, "gts", "rc", 0.1)],
+        ..NODES
     },
     Figure {
         number: "10(a)",
         title: "TPC-E on AWS",
         machine: "aws",
         machines: 32,
-        axis: IN_FLIGHT,
-        at: LOADS,
-        schemes: ALL,
-        shows: THROUGHPUT,
         cores_per_shard: 8,
-        curves: &[],
         published: &[LIKE_RC, peak("rc", "none", 1.79), peak("dst", "gts", 1.16), peak("dst", "vts", 1.72)],
+        ..TPCE
     },
     Figure {
         number: "10(b)",
@@ -341,8 +351,6 @@ pub const FIGURES: &[Figure] = &[
         at: DISTRICTS,
         schemes: ALL,
         shows: THROUGHPUT,
-        cores_per_shard: 1,
-        curves: &[],
         published: &[
             Published { what: Committed, at: At::All, of: "dst", to: "rc", low: 0.95, high: 1.0 },
             ratio(1, "rc", "gts", 6.29),
@@ -351,17 +359,12 @@ pub const FIGURES: &[Figure] = &[
             ratio(20, "dst", "gts", 3.56),
             ratio(20, "dst", "vts", 2.29),
         ],
+        ..NODES
     },
     Figure {
         number: "1(a), 11(a)",
         title: "TPC-E on 10 GbE",
         machine: "val",
-        machines: 16,
-        axis: IN_FLIGHT,
-        at: LOADS,
-        schemes: ALL,
-        shows: THROUGHPUT,
-        cores_per_shard: 12,
         curves: TPCE_TCP,
         published: &[
             LIKE_RC,
@@ -369,6 +372,7 @@ pub const FIGURES: &[Figure] = &[
             peak("dst", "gts", 1.133),
             peak("dst", "vts", 1.285),
         ],
+        ..TPCE
     },
     Figure {
         number: "11(b)",
@@ -379,24 +383,17 @@ pub const FIGURES: &[Figure] = &[
         at: DISTRICTS,
         schemes: ALL,
         shows: THROUGHPUT,
-        cores_per_shard: 1,
-        curves: &[],
         published: &[
             Published { what: Committed, at: At::All, of: "dst", to: "rc", low: 0.95, high: 1.0 },
             range("dst", "gts", 1.95, 2.57),
             range("dst", "vts", 1.47, 1.73),
         ],
+        ..NODES
     },
     Figure {
         number: "12(a)",
         title: "TPC-E on 100 Gb RDMA",
         machine: "vlr",
-        machines: 16,
-        axis: IN_FLIGHT,
-        at: LOADS,
-        schemes: ALL,
-        shows: THROUGHPUT,
-        cores_per_shard: 12,
         curves: TPCE_RDMA,
         published: &[
             LIKE_RC,
@@ -404,6 +401,7 @@ pub const FIGURES: &[Figure] = &[
             peak("dst", "gts", 1.071),
             peak("dst", "vts", 1.304),
         ],
+        ..TPCE
     },
     Figure {
         number: "12(b)",
@@ -414,8 +412,6 @@ pub const FIGURES: &[Figure] = &[
         at: DISTRICTS,
         schemes: ALL,
         shows: THROUGHPUT,
-        cores_per_shard: 1,
-        curves: &[],
         published: &[
             Published { what: Committed, at: At::All, of: "dst", to: "rc", low: 0.95, high: 1.0 },
             range("dst", "gts", 1.19, 4.49),
@@ -424,6 +420,7 @@ pub const FIGURES: &[Figure] = &[
             ratio(1, "dst", "gts", 4.206),
             ratio(1, "dst", "vts", 1.190),
         ],
+        ..NODES
     },
     Figure {
         number: "smallbank-tcp",
@@ -434,13 +431,12 @@ pub const FIGURES: &[Figure] = &[
         at: &[1],
         schemes: ALL,
         shows: THROUGHPUT,
-        cores_per_shard: 1,
-        curves: &[],
         published: &[
             ratio(1, "dst", "none", 1.000),
             ratio(1, "dst", "gts", 30.82),
             ratio(1, "dst", "vts", 14.54),
         ],
+        ..NODES
     },
     Figure {
         number: "smallbank-rdma",
@@ -451,13 +447,12 @@ pub const FIGURES: &[Figure] = &[
         at: &[1],
         schemes: ALL,
         shows: THROUGHPUT,
-        cores_per_shard: 1,
-        curves: &[],
         published: &[
             ratio(1, "dst", "none", 1.008),
             ratio(1, "dst", "gts", 39.42),
             ratio(1, "dst", "vts", 2.352),
         ],
+        ..NODES
     },
     Figure {
         number: "14",
@@ -468,13 +463,12 @@ pub const FIGURES: &[Figure] = &[
         at: &[1, 10, 25, 50, 100],
         schemes: &["rococo/none", "rococo/dst", "occ/none", "occ/dst", "two_pl/none", "two_pl/dst"],
         shows: &[NewOrders, StockLevelMedian, StockLevelCommitted],
-        cores_per_shard: 1,
-        curves: &[],
         published: &[
             of(NewOrders, 100, "rococo/dst", "rococo/none", 2.09, 2.09),
             of(StockLevelMedian, 100, "rococo/dst", "rococo/none", 0.092, 0.092),
             of(StockLevelCommitted, 100, "rococo/none", "rococo/dst", 0.0, 0.04),
         ],
+        ..NODES
     },
 ];
 
@@ -510,7 +504,7 @@ impl Figure {
         model
     }
 
-    /// One point of it, in a cluster of nodes with so many cores.
+    /// One point of it, in a cluster of nodes with this number of cores.
     pub fn configuration(
         &self,
         at: u64,

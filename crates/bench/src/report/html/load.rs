@@ -84,7 +84,7 @@ fn curve(document: &Document, pair: &PairRuns<'_>, (name, _, latency): Drawn) ->
 
 /// Every point on a line.
 fn loads(document: &Document, pairs: &[PairRuns<'_>]) -> String {
-    let open_loop = document.points.iter().any(|point| point.rate.is_some());
+    let open_loop = document.asks_for_rates();
     let mut headers = vec!["pair", "load"];
     headers.extend(open_loop.then_some("asked for/s"));
     headers.extend(["committed/s", "p50", "p99", "aborted", "CPU µs"]);
@@ -92,14 +92,7 @@ fn loads(document: &Document, pairs: &[PairRuns<'_>]) -> String {
     for pair in pairs {
         for point in document.points_of(&pair.name) {
             let mut row = vec![pair.cell(), point.at_load.clone()];
-            row.extend(open_loop.then(|| units::thousands(point.rate.unwrap_or_default())));
-            row.extend([
-                units::rate(point.throughput_tps.median),
-                units::duration_us(point.p50_us.median),
-                units::duration_us(point.p99_us.median),
-                units::percent(point.aborted_share.median),
-                units::three_digits(point.cpu_us.median),
-            ]);
+            row.extend(point.cells(open_loop));
             rows.push(row);
         }
     }
