@@ -439,7 +439,7 @@ fn planted_errors_break_the_conditions_that_speak_about_them() {
             row.after += 1;
         });
     });
-    breaks(&["5", "history"], &|db| db.remove(HOLDING_HISTORY.row(), &part));
+    breaks(&["5", "7", "history"], &|db| db.remove(HOLDING_HISTORY.row(), &part));
     let stray = keys::two_trades(Trade::new(1, 99_999), keys::second_trade(&part));
     breaks(&["5", "history"], &|db| db.write(HOLDING_HISTORY.row(), stray.clone(), &[0; 8]));
     let by_lot = keys::two_trades(keys::second_trade(&part), keys::first_trade(&part));
