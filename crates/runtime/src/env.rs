@@ -17,7 +17,7 @@ use std::pin::Pin;
 
 use plimsoll_types::{ShardId, Ticket, Timestamp};
 
-use crate::{Disk, Pause, Pending, ShardEnv, Sleep};
+use crate::{Appended, Disk, Pause, Pending, ShardEnv, Sleep, Stable};
 
 /// What a participant does with a request.
 #[derive(Debug)]
@@ -49,6 +49,24 @@ pub struct Suspect {
     pub from: ShardId,
     /// How far ahead the timestamp was, in nanoseconds.
     pub ahead_ns: u64,
+}
+
+/// How much a participant has appended to its log, and how much of it is on disk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Logged {
+    /// Entries so far, with the one that the present pass will make at its end.
+    pub head: u64,
+    /// Entries without that one: they can be written.
+    pub sealed: u64,
+    /// Entries that a crash cannot take away any more. All of them, if nothing is to survive one.
+    pub stable: u64,
+}
+
+impl Logged {
+    /// Whether a crash can take nothing away.
+    pub fn is_stable(self) -> bool {
+        self.head <= self.stable
+    }
 }
 
 /// The channel to a shard was reset, so the outcome of the request is unknown.
@@ -107,6 +125,12 @@ pub trait Participant: Messages + Sized {
     /// to itself.
     fn outgoing(&mut self, send: &mut Vec<(ShardId, Self::Request)>);
 
+    /// The state of the participant's log at the end of a pass. What the pass sends to other shards
+    /// may depend on everything that was appended so far, so it leaves when all of that is stable.
+    fn logged(&mut self) -> Logged {
+        Logged::default()
+    }
+
     /// Called before the shard sleeps until a message or a timer comes. Its next step is a pass, or
     /// [`Participant::connected`].
     fn park(&mut self);
@@ -150,6 +174,13 @@ pub trait Tasks: 'static {
 
     /// Waits for this many nanoseconds.
     fn sleep(&self, nanoseconds: u64) -> Sleep;
+
+    /// Waits until everything that the participant has appended to its log so far is stable.
+    fn stable(&self) -> Stable;
+
+    /// Waits until the participant has appended something to its log that is not stable. One task
+    /// of a shard does: the one that writes the log.
+    fn appended(&self) -> Appended;
 
     /// Lets the inbox be drained and other tasks run, then goes on.
     fn pause(&self) -> Pause;

@@ -17,6 +17,6 @@ mod watermark;
 
 pub use disk::{Disk, DiskError, DiskFault, FileName, MAX_FILE, MAX_LENGTH, SECTOR, Verb};
 pub use echo::Echo;
-pub use env::{Env, Handled, Messages, Participant, Suspect, Task, Tasks, Unknown};
-pub use shard::{Pause, Pending, ShardEnv, Sleep, TASKS_PER_PASS};
+pub use env::{Env, Handled, Logged, Messages, Participant, Suspect, Task, Tasks, Unknown};
+pub use shard::{Appended, Pause, Pending, ShardEnv, Sleep, Stable, TASKS_PER_PASS};
 pub use watermark::{LowWater, Watermark};

@@ -12,6 +12,10 @@
 //! something knows the number of the task that waits for it, and puts that number back into the
 //! ready queue. Nothing here is atomic.
 //!
+//! What a pass sends waits in the shard until everything that the participant had appended to its
+//! log by the end of the pass is stable ([`Participant::logged`]): no other shard, and no client,
+//! ever knows of something that a crash could take back. Without a log nothing waits.
+//!
 //! When a channel is reset ([`ShardEnv::reset`]), the calls made over it fail, and replies to the
 //! other side's calls are thrown away. Call numbers are used again, so the driver must not deliver
 //! anything from before a reset after it; then every reply that arrives finds its call.
@@ -35,8 +39,8 @@ use plimsoll_types::{ShardId, Slab, Ticket, Timestamp};
 
 use crate::disk::{Completed, DiskError, Outcome, Submitted};
 use crate::real::Clock;
-use crate::{Env, Handled, Messages, Participant, Suspect, Task, Tasks, Unknown};
-pub use env::{Pause, Sleep};
+use crate::{Env, Handled, Logged, Messages, Participant, Suspect, Task, Tasks, Unknown};
+pub use env::{Appended, Pause, Sleep, Stable};
 
 /// Ready tasks that run between two looks into the inbox, at most.
 pub const TASKS_PER_PASS: usize = 8;
@@ -186,6 +190,12 @@ struct Core<N: Participant> {
     receivers: RefCell<Vec<ShardId>>,
     unsent: Cell<u64>,
     sent: Cell<u64>,
+    /// Batches that wait for the log, in order, each with the position that must be stable first.
+    held: RefCell<VecDeque<(u64, ShardId, Batch<N>)>>,
+    /// Tasks that wait for the log, by position.
+    awaiting: RefCell<BinaryHeap<Reverse<(u64, TaskId)>>>,
+    /// The task that writes the log, if it waits for entries.
+    writer: Cell<Option<TaskId>>,
     outgoing: RefCell<Vec<(ShardId, N::Request)>>,
     timers: RefCell<BinaryHeap<Reverse<(u64, TaskId)>>>,
     /// Its sample in the present pass.
@@ -238,6 +248,9 @@ impl<N: Participant> ShardEnv<N> {
             receivers: RefCell::default(),
             unsent: Cell::new(0),
             sent: Cell::new(0),
+            held: RefCell::default(),
+            awaiting: RefCell::default(),
+            writer: Cell::new(None),
             outgoing: RefCell::default(),
             timers: RefCell::default(),
             clock: Cell::new(clock.now()),
@@ -322,6 +335,7 @@ impl<N: Participant> ShardEnv<N> {
                 parked.call = None;
             }
         }
+        self.core.held.borrow_mut().retain(|(_, to, _)| *to != peer);
         // The peer may never come back.
         self.core.outboxes.borrow_mut()[peer.index()].shrink_to_fit();
     }
@@ -463,6 +477,13 @@ impl<N: Participant> ShardEnv<N> {
         if !self.core.submitted.borrow().is_empty() {
             outside.submit(self.core.submitted.take());
         }
+        let Logged { head, stable, .. } = self.core.node.borrow_mut().logged();
+        self.release_held(stable, outside);
+        if head > stable
+            && let Some(writer) = self.core.writer.take()
+        {
+            self.wake(writer);
+        }
         let unsent = self.core.unsent.replace(0);
         if unsent == 0 {
             return;
@@ -475,7 +496,26 @@ impl<N: Participant> ShardEnv<N> {
             let outbox = &mut outboxes[to.index()];
             let capacity = outbox.len();
             let messages = std::mem::replace(outbox, Vec::with_capacity(capacity));
-            outside.send(to, Batch { from: self.core.me, messages });
+            let batch = Batch { from: self.core.me, messages };
+            match head <= stable {
+                true => outside.send(to, batch),
+                false => self.core.held.borrow_mut().push_back((head, to, batch)),
+            }
+        }
+    }
+
+    /// Lets go what has waited for the log up to a position.
+    fn release_held(&self, stable: u64, outside: &mut impl Outside<N>) {
+        let mut held = self.core.held.borrow_mut();
+        while let Some((_, to, batch)) = held.pop_front_if(|(position, ..)| *position <= stable) {
+            outside.send(to, batch);
+        }
+        let mut awaiting = self.core.awaiting.borrow_mut();
+        while let Some(&Reverse((position, task))) = awaiting.peek()
+            && position <= stable
+        {
+            awaiting.pop();
+            self.wake(task);
         }
     }
 

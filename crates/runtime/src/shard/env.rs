@@ -15,7 +15,7 @@ use plimsoll_types::{ShardId, Timestamp};
 use super::{Call, Core, Message, Pending, ShardEnv, Slot, Transfer};
 use crate::disk::{Desk, DiskError, Operation, Outcome, Submitted};
 use crate::env::{Task, Tasks};
-use crate::{Disk, Env, Participant, Unknown};
+use crate::{Disk, Env, Logged, Participant, Unknown};
 
 /// Waits for the reply to a pending call; gives the call up when dropped.
 struct Collect<N: Participant> {
@@ -92,6 +92,15 @@ trait Executor {
 
     /// Polls the present task again when the clock has reached a time in Unix nanoseconds.
     fn wake_at(&self, due: u64);
+
+    /// The state of the participant's log.
+    fn logged(&self) -> Logged;
+
+    /// Polls the present task again when the log is stable up to a position.
+    fn wake_when_stable(&self, position: u64);
+
+    /// Polls the present task again when something was appended to the log.
+    fn wake_when_appended(&self);
 }
 
 impl<N: Participant> Executor for Core<N> {
@@ -105,6 +114,18 @@ impl<N: Participant> Executor for Core<N> {
 
     fn wake_at(&self, due: u64) {
         self.timers.borrow_mut().push(Reverse((due, self.current.get())));
+    }
+
+    fn logged(&self) -> Logged {
+        self.node.borrow_mut().logged()
+    }
+
+    fn wake_when_stable(&self, position: u64) {
+        self.awaiting.borrow_mut().push(Reverse((position, self.current.get())));
+    }
+
+    fn wake_when_appended(&self) {
+        self.writer.set(Some(self.current.get()));
     }
 }
 
@@ -145,6 +166,49 @@ impl Future for Sleep {
         match &self.executor {
             Some((executor, due)) if executor.now() < *due => {
                 executor.wake_at(*due);
+                Poll::Pending
+            }
+            _ => Poll::Ready(()),
+        }
+    }
+}
+
+/// Waits for the log: [`Tasks::stable`]. The default is over at once.
+#[derive(Default)]
+#[must_use = "nothing waits for the log unless this is awaited"]
+pub struct Stable {
+    /// And the position to wait for.
+    executor: Option<(Rc<dyn Executor>, u64)>,
+}
+
+impl Future for Stable {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        match &self.executor {
+            Some((executor, position)) if executor.logged().stable < *position => {
+                executor.wake_when_stable(*position);
+                Poll::Pending
+            }
+            _ => Poll::Ready(()),
+        }
+    }
+}
+
+/// Waits for something to write to the log: [`Tasks::appended`]. The default is over at once.
+#[derive(Default)]
+#[must_use = "nothing is waited for unless this is awaited"]
+pub struct Appended {
+    executor: Option<Rc<dyn Executor>>,
+}
+
+impl Future for Appended {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        match &self.executor {
+            Some(executor) if executor.logged().sealed == executor.logged().stable => {
+                executor.wake_when_appended();
                 Poll::Pending
             }
             _ => Poll::Ready(()),
@@ -197,6 +261,18 @@ impl<N: Participant> Tasks for ShardEnv<N> {
     fn sleep(&self, nanoseconds: u64) -> Sleep {
         let due = self.core.clock.get().0 + nanoseconds;
         Sleep { executor: Some((self.core.clone(), due)) }
+    }
+
+    fn stable(&self) -> Stable {
+        let Logged { head, stable, .. } = self.core.node.borrow_mut().logged();
+        match head <= stable {
+            true => Stable::default(),
+            false => Stable { executor: Some((self.core.clone(), head)) },
+        }
+    }
+
+    fn appended(&self) -> Appended {
+        Appended { executor: Some(self.core.clone()) }
     }
 
     fn pause(&self) -> Pause {

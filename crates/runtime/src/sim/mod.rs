@@ -201,6 +201,8 @@ pub struct World<N: Participant> {
     machines: Vec<Machine>,
     network: Network<N>,
     disks: Disks,
+    /// See [`World::spare`].
+    spared: bool,
     nemesis: Option<Nemesis>,
     /// Faults that have begun or were skipped.
     occurrences: Vec<Occurrence>,
@@ -255,6 +257,7 @@ impl<N: Participant> World<N> {
             machines: (0..count).map(machine).collect(),
             network: Network::new(seed, shards, count, costs.is_none()),
             disks: Disks::new(hardware, seed, shards, count),
+            spared: false,
             nemesis: None,
             occurrences: Vec::new(),
             active: BTreeMap::new(),
@@ -443,6 +446,12 @@ impl<N: Participant> World<N> {
         }
     }
 
+    /// Whether machines are spared from crashes for now. A crash that would begin meanwhile is left
+    /// out.
+    pub fn spare(&mut self, spared: bool) {
+        self.spared = spared;
+    }
+
     /// The faults that have begun so far, those that were skipped included.
     pub fn occurrences(&self) -> &[Occurrence] {
         &self.occurrences
@@ -528,7 +537,8 @@ impl<N: Participant> World<N> {
         self.queue.push(next_ns.max(self.queue.now_ns), What::Nemesis);
         let Occurrence { index, end_ns, fault, .. } = occurrence.clone();
         self.occurrences.push(occurrence);
-        if !self.skipped.contains(&index) {
+        let spared = self.spared && matches!(fault, Fault::Crash(_));
+        if !self.skipped.contains(&index) && !spared {
             if !fault.is_instant() {
                 self.queue.push(end_ns, What::End { index });
             }
