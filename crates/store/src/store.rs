@@ -213,6 +213,11 @@ impl<M: Mark> Store<M> {
         self.least.raise(to);
     }
 
+    /// Everything counts as marked with this stamp.
+    pub fn bound_all(&mut self, least: Timestamp) {
+        self.least.raise(least);
+    }
+
     /// Where a key is, or would be. Of a row, the record of this column group is what the search
     /// touches.
     #[inline]

@@ -16,7 +16,7 @@
 use std::fmt;
 use std::rc::Rc;
 
-use plimsoll_runtime::{Handled, Participant, ShardEnv, Suspect};
+use plimsoll_runtime::{Handled, Logged, Participant, ShardEnv, Suspect};
 use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, Ticket, Timestamp};
 
 use crate::any_shard::{AnyPair, AnyShard, InteractiveShard};
@@ -24,6 +24,7 @@ use crate::attempt::{Attempt, Committed, First};
 use crate::executable::Executable;
 use crate::execute::{self, CompiledSteps};
 use crate::interactive::{CompiledOperations, Rows, Step, Transaction};
+use crate::logging;
 use crate::procedure::Scan;
 use crate::protocol::{self, Protocol as _};
 use crate::protocols;
@@ -90,6 +91,7 @@ macro_rules! compile {
     ($pair:ty, $interactive:expr) => {
         impl Participant for $pair {
             fn begins(env: &ShardEnv<Self>) {
+                logging::begins(env);
                 Self::start_tasks(env);
             }
 
@@ -112,7 +114,7 @@ macro_rules! compile {
 
             fn arrives(&mut self, from: ShardId, clock: impl FnOnce() -> Timestamp) {
                 let base = self.base();
-                if base.votes.elsewhere(from) {
+                if base.votes.in_another_process(from) {
                     base.read_clock(clock());
                 }
             }
@@ -123,6 +125,10 @@ macro_rules! compile {
 
             fn connected(&mut self, peer: ShardId, life: Option<u64>) {
                 protocol::connected(self, peer, life);
+            }
+
+            fn logged(&mut self) -> Logged {
+                self.base().logged()
             }
 
             fn outgoing(&mut self, send: &mut Vec<(ShardId, Self::Request)>) {

@@ -172,6 +172,20 @@ mutants! {
     StartsTwice = "starts-twice",
     /// A transaction starts again where it is over.
     StartsWhatIsOver = "starts-what-is-over",
+    /// Nothing waits for a shard's log: answers leave before what they tell of is on disk.
+    AnswersUnstable = "answers-unstable",
+    /// Versions are not logged.
+    InstallsNotLogged = "installs-not-logged",
+    /// Votes are not logged.
+    VotesNotLogged = "votes-not-logged",
+    /// The outcomes of votes are not logged.
+    OutcomesNotLogged = "outcomes-not-logged",
+    /// A shard that comes back does not hold the locks of transactions that are in doubt.
+    LocksNotRestored = "locks-not-restored",
+    /// A shard that comes back has forgotten how far its marks went.
+    CeilingForgotten = "ceiling-forgotten",
+    /// Shards of one process commit without votes although each has a log of its own.
+    OneFate = "one-fate",
 }
 
 #[cfg(feature = "mutants")]

@@ -53,6 +53,16 @@ pub enum Partitioning {
     Everywhere,
 }
 
+crate::wire!(
+    enum Partitioning {
+        Hash { bytes } = 0,
+        Modulo { bytes } = 1,
+        Range { bytes, span } = 2,
+        Spread { bytes, within, parts } = 3,
+        Everywhere = 4,
+    }
+);
+
 impl Partitioning {
     /// The slot of a row, or `None` if every shard has a copy.
     #[inline]

@@ -11,6 +11,13 @@ pub enum IndexKind {
     Ordered,
 }
 
+crate::wire!(
+    enum IndexKind {
+        Hash = 0,
+        Ordered = 1,
+    }
+);
+
 /// Declares a table. A secondary index is an ordinary table whose key holds the indexed columns and
 /// the primary key, written by the same transactions.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,6 +35,8 @@ pub struct TableSpec {
     /// Loaded before serving and never written: reads of it need neither marks nor validation.
     pub immutable: bool,
 }
+
+crate::wire!(struct TableSpec { name, index, groups, partitioning, immutable });
 
 impl TableSpec {
     /// A table with one column group.

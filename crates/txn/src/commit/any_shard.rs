@@ -45,6 +45,15 @@ pub trait AnyShard: Tasks {
     /// What it has counted and what is open.
     fn status(&self) -> ShardStatus;
 
+    /// All tables, in the order of their ids.
+    fn tables(&self) -> Arc<[TableSpec]>;
+
+    /// Whether transactions may begin here: the shard's log, if it has one, was read.
+    fn serves(&self) -> bool;
+
+    /// Why the shard's log could not be read, or written last, if so.
+    fn log_failure(&self) -> Option<String>;
+
     /// The placement map as the shard knows it.
     fn placement(&self) -> Arc<Placement>;
 
@@ -320,6 +329,18 @@ pub struct ScanRows {
 }
 
 impl<P: AnyPair> AnyShard for ShardEnv<P> {
+    fn tables(&self) -> Arc<[TableSpec]> {
+        self.local(|node| node.base().layout.tables.clone())
+    }
+
+    fn serves(&self) -> bool {
+        self.local(|node| node.base().serves_transactions())
+    }
+
+    fn log_failure(&self) -> Option<String> {
+        self.local(|node| node.base().log_failure())
+    }
+
     fn status(&self) -> ShardStatus {
         self.local(|node| {
             let remembered = node.remembered() as u64;
@@ -361,7 +382,7 @@ impl<P: AnyPair> AnyShard for ShardEnv<P> {
     }
 
     fn load_row(&self, table: TableId, key: &Key, values: &[&[u8]]) {
-        self.local(|node| node.base().store.load(table, key, values));
+        self.local(|node| node.base().load_row(table, key, values));
     }
 
     fn keep_copies(&self) {
@@ -407,8 +428,11 @@ impl<P: AnyPair> AnyShard for ShardEnv<P> {
         rows: Arc<messages::Rows>,
     ) -> Step<'static, Option<LoadOutcome>> {
         let loaded = self.call(shard, Envelope::Common(Common::Load { table, rows }));
+        let env = self.clone();
         Box::pin(async move {
-            match loaded.await.map(Answer::common) {
+            let loaded = loaded.await;
+            env.stable().await;
+            match loaded.map(Answer::common) {
                 Ok(CommonReply::LoadOver(outcome)) => Some(outcome),
                 _ => None,
             }
@@ -476,8 +500,11 @@ impl<P: AnyPair> AnyShard for ShardEnv<P> {
         let at = at.0.downcast_ref::<<P::Scheme as Scheme>::Snapshot>();
         let at = at.expect("a snapshot goes back to where it comes from").clone();
         let fetched = self.call(shard, Envelope::Common(Common::read_at(txn, at, reads)));
+        let env = self.clone();
         Box::pin(async move {
-            Ok(match fetched.await?.common() {
+            let fetched = fetched.await?.common();
+            env.stable().await;
+            Ok(match fetched {
                 CommonReply::Fetched(Some(fetched)) => SnapshotRead::Found(Box::new(move || {
                     let value = |got| fetched.value(got).map(<[u8]>::to_vec);
                     let scans = fetched.scans.iter().map(|scan| ScanRows {

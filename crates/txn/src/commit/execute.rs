@@ -70,7 +70,8 @@ pub(crate) fn first_step<P: Protocol, E: Env<P>>(
     work: &mut Footprint<P::Scheme>,
 ) -> First<P::Scheme> {
     if procedure.read_only() && <P::Scheme as Scheme>::READ_ONLY == ReadOnly::Snapshot {
-        return env.local(|node| read_only::first_step(node.base(), attempt, procedure, work));
+        let first = env.local(|node| read_only::first_step(node.base(), attempt, procedure, work));
+        return unless_unstable::<P, E>(env, first);
     }
     let done = env.local(|node| {
         node.at_once(attempt, procedure, work).inspect_err(|stop| {
@@ -79,11 +80,21 @@ pub(crate) fn first_step<P: Protocol, E: Env<P>>(
             }
         })
     });
-    match done {
+    let first = match done {
         Ok(()) if is_answerable::<P, E>(env, work.committed.stamp.unwrap_or_default()) => First::Over(Ok(())),
-        Ok(()) => First::Committed,
+        Ok(()) => First::Answered(Ok(())),
         Err(Stop::Abort(abort)) => First::Over(Err(abort)),
         Err(Stop::Elsewhere | Stop::Conflict) => First::Writes,
+    };
+    unless_unstable::<P, E>(env, first)
+}
+
+/// What an attempt has come to waits if it may tell of something that is not on disk yet.
+#[inline]
+fn unless_unstable<P: Protocol, E: Env<P>>(env: &E, first: First<P::Scheme>) -> First<P::Scheme> {
+    match first {
+        First::Over(result) if !env.local(|node| node.base().logged().is_stable()) => First::Answered(result),
+        first => first,
     }
 }
 
@@ -98,10 +109,21 @@ pub(crate) async fn other_steps<P: Protocol, E: Env<P>>(
     match first {
         First::Over(result) => return result,
         First::Reads(snapshot) => {
-            return read_only::at_snapshot(env, attempt, snapshot, procedure, work).await;
+            let result = read_only::at_snapshot(env, attempt, snapshot, procedure, work).await;
+            env.stable().await;
+            return result;
         }
-        First::Committed => {}
-        First::Writes => P::run(env, attempt, procedure, work).await?,
+        First::Answered(Ok(())) => {}
+        First::Answered(result) => {
+            env.stable().await;
+            return result;
+        }
+        First::Writes => {
+            if let Err(abort) = P::run(env, attempt, procedure, work).await {
+                env.stable().await;
+                return Err(abort);
+            }
+        }
     }
     answerable(env, work.committed.stamp.unwrap_or_default()).await;
     Ok(())

@@ -295,6 +295,7 @@ impl<S: Scheme> Transaction<S> {
             Err(abort) => {
                 let abort = P::abort(env, &mut self.open, abort).await;
                 self.close(env, abort);
+                env.stable().await;
                 Err(abort)
             }
         }
@@ -337,6 +338,10 @@ impl<S: Scheme> Transaction<S> {
             }
             None => P::read(env, &mut self.open, now).await,
         };
+        if self.read_only {
+            // What is read is shown. What others read is shown by their commits.
+            env.stable().await;
+        }
         self.done(env, result).await
     }
 
@@ -567,7 +572,10 @@ impl<S: Scheme> Transaction<S> {
             }
         };
         self.close(env, Abort::User);
-        result?;
+        if let Err(abort) = result {
+            env.stable().await;
+            return Err(abort);
+        }
         answerable(env, self.open.work.committed.stamp.unwrap_or_default()).await;
         Ok(self.open.work.committed)
     }

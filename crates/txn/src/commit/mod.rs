@@ -7,6 +7,7 @@ pub mod executable;
 pub mod execute;
 pub mod interactive;
 pub(crate) mod local;
+pub(crate) mod logging;
 pub(crate) mod optimistic;
 pub(crate) mod prepare;
 pub mod protocol;

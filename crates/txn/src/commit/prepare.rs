@@ -128,7 +128,7 @@ impl<S: Scheme> Prepare<S> {
         base.admit_writes(writes.iter(), Some(values))?;
         writes.iter_mut().try_for_each(|write| base.check(&holder.txn, write, observed))?;
         // From within the process it is the same clock.
-        let elsewhere = base.votes.elsewhere(holder.txn.coordinator);
+        let elsewhere = base.votes.in_another_process(holder.txn.coordinator);
         match S::CLOCKED && elsewhere && S::lower_bound(observed) > *most {
             true => Err(Abort::ClockAhead),
             false => Ok(()),

@@ -19,6 +19,7 @@ use crate::ballot::{self, Votes};
 use crate::base::Base;
 use crate::envelope::{Answer, Envelope};
 use crate::executable::{self, Executable};
+use crate::locks::Locks;
 use crate::messages::{Common, CommonReply};
 use crate::parts::FetchedBatches;
 use crate::procedure::Reads;
@@ -61,6 +62,15 @@ pub trait Protocol:
 
     /// The participant's life begins; it may start tasks of its own.
     fn start_tasks<E: Env<Self>>(_env: &E) {}
+
+    /// The pass ends: the base's journal takes what has changed, with the locks that transactions
+    /// hold here. A protocol that gives no votes has none.
+    fn make_entry(&mut self) {
+        self.base().make_entry(|_| None);
+    }
+
+    /// After a restart: a transaction whose outcome is not known holds these locks.
+    fn relock(&mut self, _txn: TxnId, _locks: Locks) {}
 
     /// Handles a request of the protocol's own: see
     /// [`Participant::handle`](plimsoll_runtime::Participant::handle).
@@ -252,10 +262,11 @@ impl<S: Scheme> ActiveTransaction<S> {
         self.met.iter().any(|&(shard, life)| votes.life(shard) != life)
     }
 
-    /// The life of a shard when the transaction first used it; its present life if it has not.
-    pub(crate) fn life(&self, votes: &Votes, shard: ShardId) -> u64 {
-        let met = self.met.iter().find(|(met, _)| *met == shard);
-        met.map_or_else(|| votes.life(shard), |&(_, life)| life)
+    /// The [`Votes::lineage`] of a shard when the transaction first used it; its present one if it
+    /// has not.
+    pub(crate) fn lineage(&self, votes: &Votes, shard: ShardId) -> u64 {
+        let met = self.met.iter().find(|(met, _)| *met == shard && !votes.logs());
+        met.map_or_else(|| votes.lineage(shard), |&(_, life)| life)
     }
 
     /// The other shard that has all its reads and writes, if there is one.
@@ -344,6 +355,9 @@ pub(crate) fn handle<P: Protocol>(
     request: &mut P::Request,
     ticket: Ticket,
 ) -> Handled<P::Reply> {
+    if shard.base().journal.as_mut().is_some_and(|journal| journal.holds(ticket)) {
+        return Handled::Wait;
+    }
     match request {
         Envelope::Common(common) => shard.handle_common(from, common, ticket).map(Answer::Common),
         Envelope::Vote(vote) => shard.handle_vote(from, vote).map(Answer::Vote),
@@ -363,6 +377,9 @@ pub(crate) fn outgoing<P: Protocol>(shard: &mut P, send: &mut Vec<(ShardId, P::R
     let base = shard.base();
     send.extend(base.votes.outgoing().map(|(to, request)| (to, Envelope::Vote(request))));
     base.outgoing(|to, common| send.push((to, Envelope::Common(common))));
+    if base.journal.is_some() {
+        shard.make_entry();
+    }
 }
 
 /// What a request is about, for the trace.

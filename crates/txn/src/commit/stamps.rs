@@ -17,9 +17,14 @@ use crate::trace::What;
 /// ahead of the clock than clocks may be apart comes of a clock that is wrong; nobody waits longer
 /// for that, and it is counted.
 pub(crate) async fn answerable<P: Protocol, E: Env<P>>(env: &E, stamp: Timestamp) {
-    if is_answerable::<P, E>(env, stamp) || planted(Mutant::EarlyAnswer) {
-        return;
+    let stable = env.stable();
+    if !is_answerable::<P, E>(env, stamp) && !planted(Mutant::EarlyAnswer) {
+        clock_reaches(env, stamp).await;
     }
+    stable.await;
+}
+
+async fn clock_reaches<P: Protocol, E: Env<P>>(env: &E, stamp: Timestamp) {
     // Another shard's clock is ahead, or this one was set back.
     env.pause().await;
     let ahead_ns = stamp.0.saturating_sub(env.clock().0);
@@ -38,7 +43,10 @@ pub(crate) fn is_answerable<P: Protocol, E: Env<P>>(env: &E, stamp: Timestamp) -
         return true;
     }
     let now = env.now();
-    env.local(|node| node.base().scheme.tick(now));
+    env.local(|node| {
+        node.base().read_clock(now);
+        node.base().scheme.tick(now);
+    });
     now >= stamp
 }
 

@@ -50,8 +50,10 @@
 //! were told before.
 //!
 //! The messages and the state are in [`crate::ballot`], the coordinator's part is in `coordinator`,
-//! and the voter's part is here. Votes are entries of a log in memory, and the shard is its only
-//! replica. Left out, therefore: terms, and what a promoted backup does.
+//! and the voter's part is here. If shards log, votes are in their logs and outlive the process: then
+//! a list of voters names logs instead of lives ([`Votes::lineage`](crate::ballot::Votes)), each
+//! shard is a fate of its own, and the shards of one process vote as well. Left out: terms, and what
+//! a promoted backup does.
 
 mod coordinator;
 
@@ -325,6 +327,9 @@ fn cut_off<P: Voter>(node: &mut P) {
 /// A new pass has begun: acts on transactions that the shard has not heard of for too long.
 pub(crate) fn tick<P: Voter>(node: &mut P, clock: Timestamp) {
     node.base().votes.pass(clock);
+    if !node.base().serves_transactions() {
+        return;
+    }
     cut_off(node);
     let mut reminded = Vec::new();
     while let Some(txn) = node.base().votes.overdue() {
@@ -333,6 +338,8 @@ pub(crate) fn tick<P: Voter>(node: &mut P, clock: Timestamp) {
         let fenced = votes.fenced(txn);
         match votes.state(txn).expect("an overdue entry is there") {
             State::Open if planted(Mutant::WaitsForEver) => {}
+            // A coordinator of this process does not end without this shard.
+            State::Open if !votes.in_another_process(txn.coordinator) && !fenced => {}
             State::Open => {
                 vote(node, txn);
             }

@@ -204,6 +204,15 @@ impl<S: Scheme> Protocol for Client2pc<S> {
         &mut self.base
     }
 
+    fn make_entry(&mut self) {
+        let prepared = &self.prepared;
+        self.base.make_entry(|txn| prepared.get(&txn).map(|prepared| &prepared.locks));
+    }
+
+    fn relock(&mut self, txn: TxnId, locks: Locks) {
+        self.prepared.insert(txn, Prepared { locks, ..Prepared::default() });
+    }
+
     fn handle_own(&mut self, from: ShardId, own: &mut Request<S>, _: Ticket) -> Handled<Reply> {
         Handled::Reply(match own {
             Request::Prepare(prepare) => {

@@ -115,6 +115,17 @@ pub struct Votes {
     /// How many votes were given: RECORD, and REFUSE.
     given: [u64; 2],
     outgoing: Vec<(ShardId, Request)>,
+    /// If the shard logs: what of the above has changed since the last pass.
+    changed: Option<Changed>,
+}
+
+/// What a shard must write to its log about votes.
+#[derive(Debug, Default)]
+pub(crate) struct Changed {
+    /// Ballots: votes that were given, outcomes, and votes that were forgotten one by one.
+    pub(crate) ballots: BTreeSet<(ShardId, u64)>,
+    /// Coordinators whose settled attempts were forgotten.
+    pub(crate) settled: BTreeSet<ShardId>,
 }
 
 impl State {
@@ -148,25 +159,97 @@ impl Votes {
             lost: BTreeSet::new(),
             given: [0; 2],
             outgoing: Vec::new(),
+            changed: None,
+        }
+    }
+
+    /// Whether votes outlive a process.
+    pub(crate) fn logs(&self) -> bool {
+        self.changed.is_some()
+    }
+
+    /// From now on each shard of the database is a fate of its own, and votes outlive a process.
+    pub(super) fn log(&mut self) {
+        self.changed = Some(Changed::default());
+    }
+
+    /// Whether there is something that the log must hear of.
+    pub(super) fn has_changed(&self) -> bool {
+        let changed = self.changed.as_ref();
+        changed.is_some_and(|changed| !changed.ballots.is_empty() || !changed.settled.is_empty())
+    }
+
+    /// What has changed since the last call.
+    pub(super) fn take_changed(&mut self) -> Changed {
+        self.changed.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Notes that the log must hear of a ballot.
+    fn note(&mut self, ballot: (ShardId, u64)) {
+        if let Some(changed) = &mut self.changed {
+            changed.ballots.insert(ballot);
+        }
+    }
+
+    /// Puts back a ballot that the log has, or takes it out.
+    pub(super) fn restore(&mut self, txn: TxnId, state: Option<State>) {
+        match state {
+            Some(state) => {
+                self.heard.push(txn);
+                let entry = Entry { state, heard: self.clock, watched: false };
+                self.entries.insert(key(txn), entry);
+            }
+            None => drop(self.entries.remove(&key(txn))),
+        }
+    }
+
+    /// All ballots are back. Voters on transactions that were in doubt are asked at once.
+    pub(super) fn restored(&mut self) {
+        let recorded = self.entries.iter().filter(|(_, entry)| matches!(entry.state, State::Recorded { .. }));
+        self.lost.extend(recorded.map(|(&(coordinator, _), _)| coordinator));
+    }
+
+    /// Transactions with the vote RECORD and no outcome.
+    pub(super) fn recorded(&self) -> impl Iterator<Item = TxnId> {
+        let recorded = self.entries.iter().filter(|(_, entry)| matches!(entry.state, State::Recorded { .. }));
+        recorded.map(|(&(coordinator, number), _)| TxnId { coordinator, number })
+    }
+
+    /// What a coordinator has said of its attempts: the first of its present life, and the number
+    /// below which all are settled.
+    pub(super) fn told_settled(&self, coordinator: ShardId) -> (u64, u64) {
+        self.settled.get(&coordinator).map_or((0, 0), |settled| (settled.first, settled.below))
+    }
+
+    /// Whether a shard can lose what it knows while this one does not: it is in another process or,
+    /// if shards log, has another log. Such shards commit by votes.
+    #[inline]
+    pub(crate) fn elsewhere(&self, shard: ShardId) -> bool {
+        match self.changed {
+            Some(_) if planted(Mutant::OneFate) => self.in_another_process(shard),
+            Some(_) => shard != self.shard,
+            None => self.in_another_process(shard),
         }
     }
 
     /// Whether a shard is in another process than this one.
     #[inline]
-    pub(crate) fn elsewhere(&self, shard: ShardId) -> bool {
+    pub(crate) fn in_another_process(&self, shard: ShardId) -> bool {
         // The oracle, and a shard that is not listed, hold no data.
         let process = |shard: ShardId| self.processes.get(shard.index());
         process(shard) != process(self.shard)
     }
 
-    /// Whether there are other processes.
+    /// Whether any shard is [`Votes::elsewhere`].
     #[inline]
     pub(crate) fn distributed(&self) -> bool {
-        self.processes.first() != self.processes.last()
+        match self.changed {
+            Some(_) => self.processes.len() > 1,
+            None => self.processes.first() != self.processes.last(),
+        }
     }
 
-    /// Whether a voter of a transaction, or its coordinator, is in another process than this shard.
-    /// All of these shards come to the same answer.
+    /// Whether a voter of a transaction, or its coordinator, is [`Votes::elsewhere`]. All of these shards come to the same answer.
     pub(crate) fn between_processes(&self, txn: TxnId, voters: impl IntoIterator<Item = ShardId>) -> bool {
         let mut others = voters.into_iter().chain([txn.coordinator]);
         self.distributed() && others.any(|shard| self.elsewhere(shard))
@@ -175,10 +258,16 @@ impl Votes {
     /// The present life of a shard. A message to it reaches only this life.
     #[inline]
     pub(crate) fn life(&self, shard: ShardId) -> u64 {
-        match self.elsewhere(shard) {
+        match self.in_another_process(shard) {
             true => self.lives.get(shard.index()).copied().unwrap_or_default(),
             false => self.first,
         }
+    }
+
+    /// What a shard's votes last for: its life or, if shards log, its log, which outlives it.
+    #[inline]
+    pub(crate) fn lineage(&self, shard: ShardId) -> u64 {
+        if self.changed.is_some() { 0 } else { self.life(shard) }
     }
 
     /// The channel to a shard of another process was connected, in this life, or was reset
@@ -198,7 +287,7 @@ impl Votes {
 
     /// Whether there is a channel to a shard.
     pub(crate) fn reaches(&self, shard: ShardId) -> bool {
-        !self.elsewhere(shard) || self.up.contains(&shard)
+        !self.in_another_process(shard) || self.up.contains(&shard)
     }
 
     /// Whether a transaction holds locks here until an outcome is known that depends on the vote of
@@ -277,7 +366,9 @@ impl Votes {
         if !self.open.remove(&number) {
             return;
         }
-        self.entries.remove(&(self.shard, number));
+        if self.entries.remove(&(self.shard, number)).is_some() {
+            self.note((self.shard, number));
+        }
         let (first, below) = (self.first, self.below(next));
         let often = SETTLED_MAX.max(self.open.len());
         self.owed.retain(|&shard, (largest, settled)| {
@@ -330,13 +421,16 @@ impl Votes {
     /// Forgets a transaction: its coordinator has aborted it before any shard voted, or it had
     /// nothing here but locks, or all voters know the outcome.
     pub(crate) fn close(&mut self, txn: TxnId) {
-        self.entries.remove(&key(txn));
+        let closed = self.entries.remove(&key(txn));
+        if closed.is_some_and(|entry| !matches!(entry.state, State::Open)) {
+            self.note(key(txn));
+        }
     }
 
     /// Enters that a transaction has committed that writes on this shard only.
     pub(crate) fn committed_alone(&mut self, txn: TxnId, stamp: Timestamp) {
         if self.elsewhere(txn.coordinator) {
-            self.committed(txn, stamp, vec![(self.shard, self.first)]);
+            self.committed(txn, stamp, vec![(self.shard, self.lineage(self.shard))]);
         }
     }
 
@@ -381,7 +475,7 @@ impl Votes {
     /// outcome. Returns those that still held locks here.
     pub(crate) fn forget(&mut self, coordinator: ShardId) -> Vec<TxnId> {
         let Settled { first, below } = self.settled[&coordinator];
-        let mut orphans = Vec::new();
+        let (mut orphans, mut voted) = (Vec::new(), false);
         let settled = self.entries.extract_if(
             (coordinator, 0)..(coordinator, below),
             |&(_, number), entry| match entry.state {
@@ -395,7 +489,12 @@ impl Votes {
         for ((coordinator, number), entry) in settled {
             if let State::Open = entry.state {
                 orphans.push(TxnId { number, coordinator });
+            } else {
+                voted = true;
             }
+        }
+        if let (true, Some(changed)) = (voted, &mut self.changed) {
+            changed.settled.insert(coordinator);
         }
         orphans
     }
@@ -403,6 +502,7 @@ impl Votes {
     /// Enters the vote of this shard.
     pub(crate) fn enter(&mut self, txn: TxnId, state: State) {
         self.given[usize::from(matches!(state, State::Refused))] += 1;
+        self.note(key(txn));
         self.heard.push(txn);
         let watched = self.entries.get(&key(txn)).is_some_and(|entry| entry.watched);
         self.entries.insert(key(txn), Entry { state, heard: self.clock, watched });
@@ -433,7 +533,11 @@ impl Votes {
 
     /// The same, to be changed by news of it.
     pub(crate) fn state_mut(&mut self, txn: TxnId) -> Option<&mut State> {
-        self.entries.get_mut(&key(txn)).map(|entry| &mut entry.state)
+        let entry = self.entries.get_mut(&key(txn))?;
+        if let Some(changed) = &mut self.changed {
+            changed.ballots.insert(key(txn));
+        }
+        Some(&mut entry.state)
     }
 
     /// The other voters on a transaction that have not told this shard anything.
@@ -441,7 +545,7 @@ impl Votes {
         let mut others = Others::default();
         for &(voter, life) in voters.iter().filter(|(voter, _)| *voter != self.shard && !told.contains(voter))
         {
-            match self.life(voter).cmp(&life) {
+            match self.lineage(voter).cmp(&life) {
                 Ordering::Equal => others.asked.push(voter),
                 Ordering::Less => others.unknown = true,
                 Ordering::Greater => others.gone = true,
@@ -490,7 +594,7 @@ impl Votes {
     pub(crate) fn doubts(&mut self, txn: TxnId) -> bool {
         let fenced = self.fenced(txn).then(|| self.first_of(txn.coordinator));
         let Some(State::Recorded { voters, told, .. }) = self.state(txn) else { return false };
-        let gone = voters.iter().any(|&(voter, life)| self.life(voter) > life && !told.contains(&voter));
+        let gone = voters.iter().any(|&(voter, life)| self.lineage(voter) > life && !told.contains(&voter));
         let Some(first) = fenced.filter(|_| gone) else {
             let others = self.others(voters, told);
             self.inquire(others.asked, txn, None, None);

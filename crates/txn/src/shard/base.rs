@@ -15,6 +15,7 @@ use plimsoll_types::mutants::{Mutant, planted};
 use crate::attempt::Attempt;
 use crate::ballot::Votes;
 use crate::fetched::ReadRef;
+use crate::journal::Journal;
 use crate::messages::Common;
 use crate::room::{Memory, Room, grown_bytes};
 use crate::slots::Moves;
@@ -264,6 +265,8 @@ pub struct Base<S: Scheme> {
     pub(crate) released: Vec<Ticket>,
     pub(crate) votes: Votes,
     pub(crate) room: Room,
+    /// What the shard writes to its log, if it has one.
+    pub(crate) journal: Option<Box<Journal>>,
     pub(crate) moves: Moves<S>,
     pub(crate) layout: Layout,
     /// The shard where this one reads tables that are on every shard.
@@ -333,6 +336,7 @@ impl<S: Scheme> Base<S> {
             released: Vec::new(),
             votes: Votes::new(config, layout.processes.clone()),
             room: Room::default(),
+            journal: None,
             moves: Moves::new(config.patience_ns),
             copies: layout.copies(config.shard),
             has_copies: layout.copies(config.shard) == config.shard,
@@ -361,6 +365,7 @@ impl<S: Scheme> Base<S> {
     /// Adds an empty table. Its id is its position, and is the same on all shards if all shards add
     /// the same tables in the same order.
     pub fn create_table(&mut self, spec: TableSpec) -> TableId {
+        self.log_table(&spec);
         self.layout.tables = self.layout.tables.iter().cloned().chain([spec.clone()]).collect();
         self.store.create_table(spec)
     }
@@ -465,7 +470,7 @@ impl<S: Scheme> Base<S> {
 
     #[cold]
     fn doubt(&mut self, from: ShardId, stamp: Timestamp) -> Result<(), Abort> {
-        if !self.votes.elsewhere(from) {
+        if !self.votes.in_another_process(from) {
             return Ok(());
         }
         self.counters.future_stamps += 1;

@@ -45,7 +45,7 @@ impl<S: Scheme> Base<S> {
         }
         for (key, values) in rows {
             let values: Vec<&[u8]> = values.iter().map(Vec::as_slice).collect();
-            self.store.load(table, key, &values);
+            self.load_row(table, key, &values);
         }
         LoadOutcome::Loaded
     }

@@ -19,7 +19,7 @@ use crate::work::Packed;
 
 /// The locks of a transaction on a shard.
 #[derive(Debug, Default)]
-pub(crate) struct Locks {
+pub struct Locks {
     pub exclusive: Vec<At>,
     /// Those that were locked exclusively since stay here, and are in `exclusive` as well.
     pub shared: Vec<At>,

@@ -4,6 +4,8 @@
 pub mod ballot;
 pub mod base;
 mod common;
+pub(crate) mod durable;
+pub(crate) mod journal;
 pub mod load;
 pub(crate) mod locks;
 pub mod moves;

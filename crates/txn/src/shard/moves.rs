@@ -201,6 +201,8 @@ impl<S: Scheme> Base<S> {
             let behind_ns = self.furthest().0.saturating_sub(most.0);
             let placement = &self.layout.placement;
             let refused = match () {
+                // A log does not know of moves.
+                () if self.journal.is_some() => Some(MoveOutcome::Busy),
                 () if self.moves.leaving.is_some() || self.moves.kept => Some(MoveOutcome::Busy),
                 () if !placement.is_holder(to) || to == self.shard => Some(MoveOutcome::NoSuchPlace),
                 () if slots.iter().any(|slot| usize::from(slot.0) >= SLOTS) => Some(MoveOutcome::NoSuchPlace),
@@ -240,7 +242,9 @@ impl<S: Scheme> Base<S> {
     /// has arrived there, and no shard would serve them until then.
     fn too_far(&self, asker: ShardId, behind_ns: u64) -> bool {
         let most = Timestamp(self.furthest().0 - behind_ns);
-        S::CLOCKED && self.votes.elsewhere(asker) && self.store.marked().join(self.store.floor()) > most
+        S::CLOCKED
+            && self.votes.in_another_process(asker)
+            && self.store.marked().join(self.store.floor()) > most
     }
 
     /// While `keep` is set, no slot leaves this shard: rows are being loaded into them.

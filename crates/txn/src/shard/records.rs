@@ -253,6 +253,9 @@ impl<S: Scheme> Base<S> {
         if self.installs.is_some() {
             self.record_install(txn, at, stamp, value.is_none());
         }
+        if self.journal.is_some() {
+            self.log_install(txn, at, stamp, value);
+        }
         let hidden = self.store.install(at, stamp, value);
         assert!(
             !S::SCALAR || hidden.is_none_or(|hidden| hidden < stamp),

@@ -92,8 +92,8 @@ pub enum Stop {
 pub enum First<S: Scheme> {
     /// The attempt is over.
     Over(Result<(), Abort>),
-    /// It has committed, and the answer waits for the clock.
-    Committed,
+    /// The attempt is over, and the answer waits: for the clock, or for the log.
+    Answered(Result<(), Abort>),
     /// It reads at a snapshot, this one if it was ready, and could not do that in one step.
     Reads(Option<S::Snapshot>),
     /// It reads and writes, and could not do that in one step.

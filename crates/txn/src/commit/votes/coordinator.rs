@@ -37,7 +37,7 @@ pub(crate) fn voters<P: Voter, E: Env<P>>(
     env.local(|node| {
         let votes = &mut node.base().votes;
         shards.iter().for_each(|&shard| votes.owe(open.holder.txn.number, shard));
-        let life = |&shard: &ShardId| (shard, open.life(votes, shard));
+        let life = |&shard: &ShardId| (shard, open.lineage(votes, shard));
         let all = shards.iter().all(|&shard| votes.reaches(shard));
         (all && !open.lost(votes)).then(|| shards.iter().map(life).collect())
     })
@@ -143,7 +143,7 @@ pub(crate) async fn conclude<P: Voter, E: Env<P>>(
 /// Asks a shard for its vote until it answers; `None` if the life in which it was to vote is over.
 pub(crate) async fn ask<P: Voter, E: Env<P>>(env: &E, shard: ShardId, life: u64, txn: TxnId) -> Option<Vote> {
     let mut told = None;
-    while told.is_none() && env.local(|node| node.base().votes.life(shard) == life) {
+    while told.is_none() && env.local(|node| node.base().votes.lineage(shard) == life) {
         match env.call(shard, Envelope::Vote(Request::Ask(txn))).await.map(Answer::vote) {
             Ok(Reply::Vote(vote)) => told = Some(vote),
             Ok(_) => unreachable!("whoever is asked for a vote answers with one"),
@@ -167,7 +167,7 @@ fn ask_all<'e, P: Voter, E: Env<P>, R: Fn() -> Request>(
     request: &R,
 ) -> VoterCalls<impl Future<Output = Result<P::Reply, Unknown>> + 'static + use<'e, P, E, R>> {
     // A voter in another life has lost its vote: it can tell nothing, and needs no outcome.
-    env.local(|node| voters.retain(|&(shard, life)| node.base().votes.life(shard) == life));
+    env.local(|node| voters.retain(|&(shard, life)| node.base().votes.lineage(shard) == life));
     voters.into_iter().map(|voter| (voter, env.call(voter.0, Envelope::Vote(request())))).collect()
 }
 

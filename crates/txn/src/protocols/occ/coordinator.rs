@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_runtime::{Env, Handled, Messages, Unknown};
 use plimsoll_types::mutants::{Mutant, planted};
-use plimsoll_types::{Abort, ShardId, Ticket, Timestamp};
+use plimsoll_types::{Abort, ShardId, Ticket, Timestamp, TxnId};
 
 use super::read_set::{only_read, own_links, unlocked_reads};
 use super::{Occ, Reply, Request};
@@ -15,6 +15,7 @@ use crate::envelope::Envelope;
 use crate::executable::Executable;
 use crate::execute;
 use crate::fetched::ReadRef;
+use crate::locks::Locks;
 use crate::messages::Common;
 use crate::optimistic;
 use crate::prepare::Prepare;
@@ -48,6 +49,15 @@ impl<S: Scheme> Protocol for Occ<S> {
 
     fn base(&mut self) -> &mut Base<S> {
         &mut self.base
+    }
+
+    fn make_entry(&mut self) {
+        let held = &self.held;
+        self.base.make_entry(|txn| held.get(&txn));
+    }
+
+    fn relock(&mut self, txn: TxnId, locks: Locks) {
+        self.held.insert(txn, locks);
     }
 
     fn handle_own(&mut self, from: ShardId, own: &mut Request<S>, _: Ticket) -> Handled<Reply<S>> {
@@ -256,7 +266,7 @@ async fn commit_on<S: Scheme, E: Env<Occ<S>>>(
     }
     let life = env.local(|node| {
         node.base.votes.owe(txn.number, shard);
-        node.base.votes.life(shard)
+        node.base.votes.lineage(shard)
     });
     let committed =
         match ask::<Occ<S>, E>(env, shard, Request::Commit { holder, observed, writes, values, reads }).await

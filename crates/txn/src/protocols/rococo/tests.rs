@@ -8,7 +8,9 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use plimsoll_runtime::{Disk, Env, Handled, LowWater, Participant, Pause, Sleep, Task, Tasks, Unknown};
+use plimsoll_runtime::{
+    Appended, Disk, Env, Handled, LowWater, Participant, Pause, Sleep, Stable, Task, Tasks, Unknown,
+};
 use plimsoll_types::{
     Abort, IndexKind, Key, Partitioning, ShardId, Slot, TableId, TableSpec, Timestamp, TxnId,
 };
@@ -296,6 +298,14 @@ impl Tasks for Alone {
 
     fn sleep(&self, _: u64) -> Sleep {
         Sleep::default()
+    }
+
+    fn stable(&self) -> Stable {
+        Stable::default()
+    }
+
+    fn appended(&self) -> Appended {
+        Appended::default()
     }
 
     fn pause(&self) -> Pause {

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 
 use plimsoll_runtime::{Env, Handled};
 use plimsoll_types::mutants::{Mutant, planted};
-use plimsoll_types::{Abort, ShardId, Ticket, Timestamp};
+use plimsoll_types::{Abort, ShardId, Ticket, Timestamp, TxnId};
 
-use super::{Reply, Request, TwoPl};
+use super::{HeldLocks, Reply, Request, TwoPl};
 use crate::attempt::{Attempt, LockPolicy, ProtocolOptions, Stop};
 use crate::ballot;
 use crate::base::Base;
 use crate::executable::Executable;
 use crate::execute;
 use crate::fetched::ReadRef;
+use crate::locks::Locks;
 use crate::parts::FetchedBatch;
 use crate::procedure::Reads;
 use crate::protocol::{self, ActiveTransaction, Interactive, Protocol, Rest, ask, tell};
@@ -41,6 +42,15 @@ impl<S: Scheme> Protocol for TwoPl<S> {
 
     fn base(&mut self) -> &mut Base<S> {
         &mut self.base
+    }
+
+    fn make_entry(&mut self) {
+        let held = &self.held;
+        self.base.make_entry(|txn| held.get(&txn).map(|held| &held.locks));
+    }
+
+    fn relock(&mut self, txn: TxnId, locks: Locks) {
+        self.held.insert(txn, HeldLocks { locks, ..HeldLocks::default() });
     }
 
     fn handle_own(&mut self, from: ShardId, own: &mut Request<S>, ticket: Ticket) -> Handled<Reply<S>> {

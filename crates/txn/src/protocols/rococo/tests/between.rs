@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use plimsoll_runtime::{
-    Disk, Env, Handled, LowWater, Participant, Pause, Pending, Sleep, Task, Tasks, Unknown,
+    Appended, Disk, Env, Handled, LowWater, Participant, Pause, Pending, Sleep, Stable, Task, Tasks, Unknown,
 };
 use plimsoll_types::{
     Abort, IndexKind, Key, Partitioning, Placement, ShardId, Slot, TableId, TableSpec, Timestamp, TxnId,
@@ -350,6 +350,14 @@ impl Tasks for Deaf {
     fn sleep(&self, ns: u64) -> Sleep {
         self.slept_ns.borrow_mut().push(ns);
         Sleep::default()
+    }
+
+    fn stable(&self) -> Stable {
+        Stable::default()
+    }
+
+    fn appended(&self) -> Appended {
+        Appended::default()
     }
 
     fn pause(&self) -> Pause {

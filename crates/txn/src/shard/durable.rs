@@ -1,0 +1,341 @@
+//! What a shard writes to its log, and how it comes back from there.
+//!
+//! A shard that logs appends a *record* for everything that must survive its process: versions,
+//! votes and their outcomes, tables, loaded rows, and a ceiling of its marks. The records of one
+//! pass are one *entry* of the log, so that nothing that happened in one step is ever found in part.
+//! Nothing waits in the shard: requests are handled at once, and what the pass sends leaves when
+//! its entry is on disk ([`Participant::logged`](plimsoll_runtime::Participant::logged)). So no
+//! other shard and no client knows of anything that a crash could take back, and there are no rules
+//! about what each message depends on.
+//!
+//! *Marks* are not logged. Every mark is at most as far ahead of the clock as this shard believes
+//! timestamps to be ([`Base::believe`]), or is the stamp of a transaction that the log has. A
+//! *ceiling* that is always ahead of that is in the log before a message leaves that could depend on
+//! such a mark. A shard that comes back bounds everything by the ceiling, so no writer commits below
+//! a snapshot or a validation of before.
+//!
+//! *Votes* survive with the locks that their transactions hold. A ballot is written in the state
+//! that it has at the end of the pass. When a shard comes back, it has the locks of all transactions
+//! whose outcome it does not know before it answers anything, and then asks the other voters.
+//!
+//! Left out: images, so the log is read from its beginning; moves of slots, which are refused.
+
+use std::mem::take;
+
+use plimsoll_replication::{Entries, Identity, Settings};
+use plimsoll_runtime::Logged;
+use plimsoll_store::{At, Holder, RangeLock};
+use plimsoll_types::mutants::{Mutant, planted};
+use plimsoll_types::wire::{Input, Malformed, Wire};
+use plimsoll_types::{ColumnGroup, Key, TableId, TableSpec, Timestamp, TxnId};
+
+use crate::ballot::{Changed, Doubt, State};
+use crate::base::Base;
+use crate::journal::{Ballot, CEILING_NS, Journal, LockedKeys, RESERVED, Record};
+use crate::locks::Locks;
+use crate::timestamp::Scheme;
+
+impl<S: Scheme> Base<S> {
+    /// From now on the shard logs. Its log is still to be read.
+    pub fn log(&mut self, identity: Identity, settings: Settings) {
+        self.votes.log();
+        self.journal = Some(Box::new(Journal::new(identity, settings)));
+    }
+
+    /// Why the shard's log could not be read, or written last, if so.
+    pub fn log_failure(&self) -> Option<String> {
+        self.journal.as_ref()?.failed.clone()
+    }
+
+    /// The log could not be read, and nothing will be served; or not be written, and what waits for
+    /// it goes on to wait.
+    pub(crate) fn log_failed(&mut self, why: String) {
+        if let Some(journal) = &mut self.journal {
+            journal.failed = Some(why);
+        }
+    }
+
+    /// Takes the entries that the log has not been given, and how many there are with those that it
+    /// was given.
+    pub(crate) fn take_entries(&mut self) -> (Entries, u64) {
+        self.journal.as_mut().map(|journal| (take(&mut journal.entries), journal.sealed)).unwrap_or_default()
+    }
+
+    /// The state of the log.
+    #[inline]
+    pub(crate) fn logged(&mut self) -> Logged {
+        if self.journal.is_some() { self.logged_now() } else { Logged::default() }
+    }
+
+    fn logged_now(&mut self) -> Logged {
+        let (furthest, next, changed) = (self.furthest(), self.next_attempt(), self.votes.has_changed());
+        let journal = self.journal.as_mut().expect("the caller has looked");
+        let (sealed, stable) = (journal.sealed, journal.stable);
+        if planted(Mutant::AnswersUnstable) {
+            return Logged { head: stable, sealed, stable };
+        }
+        let due = changed || !journal.records.is_empty() || journal.is_low::<S>(furthest, next);
+        journal.claimed |= due && !journal.recovering;
+        Logged { head: sealed + u64::from(journal.claimed), sealed, stable }
+    }
+
+    /// So many entries are on disk.
+    pub(crate) fn now_stable(&mut self, entries: u64) {
+        if let Some(journal) = &mut self.journal {
+            journal.stable = entries;
+            journal.failed = None;
+        }
+    }
+
+    /// Whether the shard's log has been read, so that transactions may begin on it.
+    pub fn serves_transactions(&self) -> bool {
+        self.journal.as_ref().is_none_or(|journal| !journal.recovering)
+    }
+
+    /// Logs a version.
+    #[cold]
+    pub(crate) fn log_install(&mut self, txn: TxnId, at: At, stamp: Timestamp, value: Option<&[u8]>) {
+        let key = self.store.key(at.column.table, at.row);
+        let Some(journal) = self.journal.as_mut().filter(|journal| !journal.recovering) else { return };
+        if planted(Mutant::InstallsNotLogged) {
+            return;
+        }
+        let record = Record::Install { txn, column: at.column, key, stamp, value: value.map(<[u8]>::to_vec) };
+        journal.push(&record);
+    }
+
+    /// Loads a row, and logs it.
+    pub(crate) fn load_row(&mut self, table: TableId, key: &Key, values: &[&[u8]]) {
+        self.store.load(table, key, values);
+        if let Some(journal) = &mut self.journal {
+            let values = values.iter().map(|value| value.to_vec()).collect();
+            journal.push(&Record::Load { table, key: key.clone(), values });
+        }
+    }
+
+    /// Logs a table.
+    pub(crate) fn log_table(&mut self, spec: &TableSpec) {
+        if let Some(journal) = self.journal.as_mut().filter(|journal| !journal.recovering) {
+            journal.push(&Record::Table(spec.clone()));
+        }
+    }
+
+    /// The pass ends: makes an entry of what has changed. `locks` are those that a transaction holds
+    /// here.
+    pub(crate) fn make_entry<'a>(&mut self, locks: impl Fn(TxnId) -> Option<&'a Locks>) {
+        let Some(mut journal) = self.journal.take() else { return };
+        if !journal.recovering {
+            let Changed { ballots, settled } = self.votes.take_changed();
+            for (coordinator, number) in ballots {
+                let txn = TxnId { coordinator, number };
+                if let Some(ballot) = self.ballot(txn, &locks) {
+                    journal.push(&Record::Ballot { txn, ballot });
+                }
+            }
+            for coordinator in settled {
+                let (first, below) = self.votes.told_settled(coordinator);
+                journal.push(&Record::Settled { coordinator, first, below });
+            }
+            let furthest = self.furthest();
+            if journal.is_low::<S>(furthest, self.next_attempt()) {
+                journal.ceiling.raise(Timestamp(furthest.0 + CEILING_NS));
+                journal.reserved = self.next_attempt() + RESERVED;
+                let (to, reserved) = (journal.ceiling, journal.reserved);
+                journal.push(&Record::Ceiling { to, reserved });
+            }
+            if take(&mut journal.claimed) || !journal.records.is_empty() {
+                let records = &mut journal.records;
+                journal.entries.push(|out| out.append(records));
+                journal.sealed += 1;
+            }
+        }
+        self.journal = Some(journal);
+    }
+
+    /// The state of a ballot for the log; `None` if the log need not hear of it.
+    fn ballot<'a>(&self, txn: TxnId, locks: &impl Fn(TxnId) -> Option<&'a Locks>) -> Option<Ballot> {
+        Some(match self.votes.state(txn) {
+            None | Some(State::Open) => Ballot::Gone,
+            Some(_) if planted(Mutant::VotesNotLogged) => return None,
+            Some(State::Known { .. }) if planted(Mutant::OutcomesNotLogged) => return None,
+            Some(State::Refused) => Ballot::Refused,
+            Some(State::Recorded { stamp, writes, voters, doubt, .. }) => Ballot::Recorded {
+                stamp: *stamp,
+                writes: writes.clone(),
+                voters: voters.clone(),
+                promised: *doubt != Doubt::No,
+                locks: locks(txn).map(|locks| self.locked_keys(txn, locks)).unwrap_or_default(),
+            },
+            Some(State::Known { stamp, committed, voters, told }) => Ballot::Known {
+                stamp: *stamp,
+                committed: *committed,
+                voters: voters.clone(),
+                told: told.clone(),
+            },
+        })
+    }
+
+    fn locked_keys(&self, txn: TxnId, locks: &Locks) -> LockedKeys {
+        let key = |at: &At| self.store.key(at.column.table, at.row);
+        let mut keys = LockedKeys::default();
+        for at in &locks.exclusive {
+            let Some(lock) = self.store.lock(*at) else { continue };
+            keys.age = lock.owner.map_or(keys.age, |owner| owner.age);
+            keys.exclusive.push((at.column, key(at), Some(lock.lb).filter(|&lb| lb < Timestamp::MAX)));
+        }
+        keys.shared = locks.shared.iter().map(|at| (at.column, key(at))).collect();
+        for &table in &locks.ranges {
+            let of_txn = |range: &&RangeLock| range.txn == txn;
+            for range in self.store.ranges(table).iter().filter(of_txn) {
+                keys.ranges.extend(range.iter().map(|(low, high)| (table, low.clone(), high.cloned())));
+            }
+        }
+        keys
+    }
+
+    /// Takes an entry from the log.
+    pub(crate) fn replay(&mut self, entry: &[u8]) -> Result<(), Malformed> {
+        let mut input = Input::new(entry);
+        while input.left() > 0 {
+            self.replay_record(Record::decode(&mut input)?)?;
+        }
+        Ok(())
+    }
+
+    fn replay_record(&mut self, record: Record) -> Result<(), Malformed> {
+        match record {
+            Record::Install { txn, column, key, stamp, value } => {
+                self.refuse_unknown(column)?;
+                let at = self.place_of(column, &key);
+                self.install(txn, at, stamp, value.as_deref());
+                self.recovered(stamp);
+            }
+            Record::Load { table, key, values } => {
+                self.refuse_unknown(table.row())?;
+                let values: Vec<&[u8]> = values.iter().map(Vec::as_slice).collect();
+                if values.len() != usize::from(self.groups(table)) || !self.store.is_vacant(table, &key) {
+                    return Err(Malformed("a row that was loaded twice, or has other column groups"));
+                }
+                self.store.load(table, &key, &values);
+            }
+            Record::Table(spec) => {
+                self.create_table(spec);
+            }
+            Record::Ballot { txn, ballot } => self.restore(txn, ballot),
+            Record::Settled { coordinator, first, below } => {
+                self.votes.hear_settled(coordinator, first, below);
+                self.votes.forget(coordinator);
+            }
+            Record::Ceiling { to, reserved } => {
+                if let Some(journal) = &mut self.journal {
+                    journal.ceiling.raise(to);
+                    journal.reserved = journal.reserved.max(reserved);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A column group that no table has is in the log of another database.
+    fn refuse_unknown(&self, column: ColumnGroup) -> Result<(), Malformed> {
+        let known = self.layout.tables.get(column.table.index());
+        match known.is_some_and(|spec| usize::from(column.group) < spec.groups.len()) {
+            true => Ok(()),
+            false => Err(Malformed("a row of a table that there is not")),
+        }
+    }
+
+    /// The place of a record, which is linked if it is not there.
+    fn place_of(&mut self, column: ColumnGroup, key: &Key) -> At {
+        let found = self.store.find(column, key).row();
+        let link = || self.store.link(column.table, key).row().expect("a linked row exists");
+        At { row: found.unwrap_or_else(link), column }
+    }
+
+    fn restore(&mut self, txn: TxnId, ballot: Ballot) {
+        let state = match ballot {
+            Ballot::Gone => None,
+            Ballot::Refused => Some(State::Refused),
+            Ballot::Recorded { stamp, writes, voters, promised, locks } => {
+                self.recovered(stamp);
+                let journal = self.journal.as_mut().expect("a shard that reads its log has a journal");
+                journal.locked.insert(txn, locks);
+                let doubt = if promised { Doubt::Promised } else { Doubt::No };
+                Some(State::Recorded { stamp, writes, voters, told: Vec::new(), doubt })
+            }
+            Ballot::Known { stamp, committed, voters, told } => {
+                self.recovered(stamp);
+                Some(State::Known { stamp, committed, voters, told })
+            }
+        };
+        self.votes.restore(txn, state);
+    }
+
+    /// The log was read to its end. Returns the locks of the transactions that are in doubt, which
+    /// their protocol keeps, and the timestamp below which nothing may be stamped any more. Fails if
+    /// a number of an attempt of this life may have been used before.
+    pub(crate) fn recover(&mut self) -> Result<(Vec<(TxnId, Locks)>, Timestamp), String> {
+        let next = self.next_attempt();
+        let journal = self.journal.as_mut().expect("a shard that reads its log has a journal");
+        if next < journal.reserved {
+            return Err(
+                "the clock was set back, so that numbers of transactions would be used again: see that \
+                        it is right, and start again"
+                    .to_owned(),
+            );
+        }
+        let (mut locked, largest) = (take(&mut journal.locked), journal.largest);
+        let ceiling = if planted(Mutant::CeilingForgotten) { Timestamp::ZERO } else { journal.ceiling };
+        let least = ceiling.join(largest);
+        self.store.bound_all(least);
+        let in_doubt: Vec<TxnId> = self.votes.recorded().collect();
+        let relocked = in_doubt.into_iter().map(|txn| {
+            let keys = locked.remove(&txn).unwrap_or_default();
+            (txn, self.relock(txn, keys))
+        });
+        let relocked = relocked.collect();
+        self.votes.restored();
+        Ok((relocked, least))
+    }
+
+    fn relock(&mut self, txn: TxnId, LockedKeys { age, exclusive, shared, ranges }: LockedKeys) -> Locks {
+        let (holder, mut locks) = (Holder { age, txn }, Locks::default());
+        if planted(Mutant::LocksNotRestored) {
+            return locks;
+        }
+        for (column, key, lb) in exclusive {
+            let at = self.place_of(column, &key);
+            let lock = self.store.lock_mut(at);
+            lock.owner = Some(holder);
+            lock.lb = lb.unwrap_or(Timestamp::MAX);
+            locks.exclusive.push(at);
+        }
+        for (column, key) in shared {
+            let at = self.place_of(column, &key);
+            let lock = self.store.lock_mut(at);
+            if !lock.owned_by(txn) {
+                lock.sharers.push(holder);
+            }
+            locks.shared.push(at);
+        }
+        for range in ranges {
+            self.share_range(holder, range, &mut locks);
+        }
+        locks
+    }
+
+    /// From now on requests are served.
+    pub(crate) fn open(&mut self) {
+        let Some(journal) = &mut self.journal else { return };
+        journal.recovering = false;
+        journal.failed = None;
+        self.released.append(&mut journal.waiting);
+    }
+
+    /// The log has a transaction with this stamp.
+    fn recovered(&mut self, stamp: Timestamp) {
+        if let Some(journal) = &mut self.journal {
+            journal.largest.raise(stamp);
+        }
+    }
+}

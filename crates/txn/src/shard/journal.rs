@@ -1,0 +1,164 @@
+//! The state of a shard's journal, and the records that it writes. `durable.rs` says what they
+//! are for, and makes and replays them.
+
+use std::collections::BTreeMap;
+
+use plimsoll_replication::{Entries, Identity, Settings};
+use plimsoll_types::wire::Wire;
+use plimsoll_types::{ColumnGroup, Key, ShardId, TableId, TableSpec, Ticket, Timestamp, TxnId};
+
+use crate::fetched::Range;
+use crate::timestamp::Scheme;
+use crate::work::Packed;
+
+/// How far the ceiling is ahead of every timestamp that the shard believes, in nanoseconds, when it
+/// is written. It is written again when half of that is left. A shard that comes back waits until
+/// its clock has passed the ceiling, so a longer distance makes restarts longer.
+pub(super) const CEILING_NS: u64 = 200_000_000;
+
+/// How many numbers of attempts are reserved at a time. A process that begins within as many
+/// nanoseconds of the one before it is refused, because numbers begin with the clock.
+pub(super) const RESERVED: u64 = 1_000_000;
+
+/// The journal of a shard.
+#[derive(Debug)]
+pub struct Journal {
+    /// Records of the present pass.
+    pub(super) records: Vec<u8>,
+    /// Entries that the log has not been given yet.
+    pub(super) entries: Entries,
+    /// How many entries were made in this life.
+    pub(super) sealed: u64,
+    /// Whether something waits for the entry of the present pass, so that there must be one.
+    pub(super) claimed: bool,
+    /// How many of them are on disk.
+    pub(super) stable: u64,
+    /// No mark is above this that an answer has told of.
+    pub(super) ceiling: Timestamp,
+    /// This shard begins no attempt with this number or a larger one before the log has a larger
+    /// one.
+    pub(super) reserved: u64,
+    /// The largest stamp in the log when it was read.
+    pub(super) largest: Timestamp,
+    /// Whether the log is being read: requests wait.
+    pub(super) recovering: bool,
+    /// The requests.
+    pub(super) waiting: Vec<Ticket>,
+    /// While the log is read: the locks of transactions that were in doubt at some time.
+    pub(super) locked: BTreeMap<TxnId, LockedKeys>,
+    /// What the log of this shard has to say of itself.
+    pub(super) identity: Identity,
+    pub(super) settings: Settings,
+    /// Why the log could not be read, or written last.
+    pub(super) failed: Option<String>,
+}
+
+/// A record of the log.
+pub(super) enum Record {
+    /// A version was installed.
+    Install { txn: TxnId, column: ColumnGroup, key: Key, stamp: Timestamp, value: Option<Vec<u8>> },
+    /// A row was loaded.
+    Load { table: TableId, key: Key, values: Vec<Vec<u8>> },
+    /// A table was added.
+    Table(TableSpec),
+    /// A ballot has this state now.
+    Ballot { txn: TxnId, ballot: Ballot },
+    /// A coordinator has settled attempts, and their votes were forgotten.
+    Settled { coordinator: ShardId, first: u64, below: u64 },
+    /// See [`Journal::ceiling`] and [`Journal::reserved`].
+    Ceiling { to: Timestamp, reserved: u64 },
+}
+
+plimsoll_types::wire!(
+    enum Record {
+        Install { txn, column, key, stamp, value } = 1,
+        Load { table, key, values } = 2,
+        Table(spec) = 3,
+        Ballot { txn, ballot } = 4,
+        Settled { coordinator, first, below } = 5,
+        Ceiling { to, reserved } = 6,
+    }
+);
+
+/// The state of a ballot, in the log.
+pub(super) enum Ballot {
+    /// It is forgotten.
+    Gone,
+    /// The vote is REFUSE.
+    Refused,
+    /// The vote is RECORD and the outcome is not known.
+    Recorded {
+        stamp: Timestamp,
+        writes: Packed,
+        voters: Vec<(ShardId, u64)>,
+        promised: bool,
+        locks: LockedKeys,
+    },
+    /// The vote was RECORD and the outcome is known.
+    Known { stamp: Timestamp, committed: bool, voters: Vec<(ShardId, u64)>, told: Vec<ShardId> },
+}
+
+plimsoll_types::wire!(
+    enum Ballot {
+        Gone = 1,
+        Refused = 2,
+        Recorded { stamp, writes, voters, promised, locks } = 3,
+        Known { stamp, committed, voters, told } = 4,
+    }
+);
+
+/// The locks of a transaction by key: rows have other places after a restart.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LockedKeys {
+    pub(super) age: u64,
+    /// With the lower bounds that are published with them; a lock without one is that of a read.
+    pub(super) exclusive: Vec<(ColumnGroup, Key, Option<Timestamp>)>,
+    pub(super) shared: Vec<(ColumnGroup, Key)>,
+    pub(super) ranges: Vec<Range>,
+}
+
+plimsoll_types::wire!(struct LockedKeys { age, exclusive, shared, ranges });
+
+impl Journal {
+    /// A journal whose log is still to be read.
+    pub(super) fn new(identity: Identity, settings: Settings) -> Journal {
+        Journal {
+            records: Vec::new(),
+            entries: Entries::default(),
+            sealed: 0,
+            claimed: false,
+            stable: 0,
+            ceiling: Timestamp::ZERO,
+            reserved: 0,
+            largest: Timestamp::ZERO,
+            recovering: true,
+            waiting: Vec::new(),
+            locked: BTreeMap::new(),
+            identity,
+            settings,
+            failed: None,
+        }
+    }
+
+    /// What the log is opened with.
+    pub(crate) fn log(&self) -> (Identity, Settings) {
+        (self.identity, self.settings)
+    }
+
+    /// Whether a request has to wait because the log is being read.
+    pub(crate) fn holds(&mut self, ticket: Ticket) -> bool {
+        if self.recovering {
+            self.waiting.push(ticket);
+        }
+        self.recovering
+    }
+
+    /// Whether the ceiling has to be raised, or numbers reserved.
+    pub(super) fn is_low<S: Scheme>(&self, furthest: Timestamp, next_attempt: u64) -> bool {
+        S::CLOCKED && furthest.0 + CEILING_NS / 2 > self.ceiling.0 || next_attempt >= self.reserved
+    }
+
+    pub(super) fn push(&mut self, record: &Record) {
+        record.encode(&mut self.records);
+    }
+}
