@@ -393,6 +393,9 @@ pub fn again(world: &Plan, selection: &Selection) -> String {
         plimsoll_sim::plan::FaultsName::Drawn => "",
     };
     line.push_str(faults);
+    if world.logs {
+        line.push_str(" --durability sync");
+    }
     for (name, value) in selection.knobs_of(world) {
         line.push_str(&format!(" --fault {name}={value}"));
     }

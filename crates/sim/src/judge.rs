@@ -62,7 +62,7 @@ pub(crate) fn judge(
     let crashed =
         setting.world.occurrences().iter().any(|occurrence| matches!(occurrence.fault, Fault::Crash(_)));
     let may_be_behind = crashed && setting.world.clock_error_ns() > 0;
-    if pair.reads_at_snapshots() && left.read_only_aborts > 0 && !may_be_behind && !far_apart {
+    if pair.reads_at_snapshots() && left.read_only_aborts > 0 && !may_be_behind && !far_apart && !plan.logs {
         found.add("read-only abort", [format!("{} attempts at snapshots aborted", left.read_only_aborts)]);
     }
     if found.violations.is_empty() {
@@ -128,7 +128,7 @@ fn in_doubt(plan: &Plan, left: &ClientResults, installs: &[Vec<Install>]) -> Vec
     let has_scalars = plan.legal_pair().has_scalars();
     let known: BTreeSet<TxnId> = left.attempts.iter().filter_map(|tried| tried.id).collect();
     let told: BTreeSet<TxnId> = left.transactions.iter().map(|transaction| transaction.id).collect();
-    let crashing = plan.crashing();
+    let crashing = plan.mortal();
     let crashes =
         |shard: ShardId| crashing.contains(&(shard.index() / plan.hardware.shards_per_machine as usize));
     // A procedure is noted when it is over.

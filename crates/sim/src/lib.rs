@@ -13,7 +13,9 @@
 //! Example: `run(&Plan::drawn(42, &Selection::default())?, None).violations` is empty, and is so
 //! every time.
 //!
-//! Left out: crashes of machines with data, which the protocols do not survive yet.
+//! Machines with data crash if their shards keep logs ([`plan::Plan::logs`]).
+//!
+//! Left out: crashes of machines with data under gts, vts and ROCOCO, which have no logs yet.
 
 pub mod client;
 pub mod export;

@@ -33,11 +33,13 @@ fn without_policy(protocol: &str) -> &str {
     }
 }
 
+/// The size of a shard's disk in bytes, if shards log.
+const DISK_BYTES: u64 = 1 << 28;
+
 /// The one fault that only happens to machines without data.
 const CRASHES: &str = "crashes_per_s";
 
-/// Whether a fault, or a property of machines, is about disks. Nothing that transactions do uses
-/// one yet.
+/// Whether a fault, or a property of machines, is about disks. Only shards that log use one.
 fn about_disks(name: &str) -> bool {
     const OTHERS: [&str; 6] =
         ["power_failures", "torn_writes", "read_errors", "corrupt_reads", "write_errors", "sync_errors"];
@@ -169,6 +171,8 @@ pub struct Selection {
     pub knobs: Vec<(String, String)>,
     /// A planted bug.
     pub mutant: Option<Mutant>,
+    /// See [`Plan::logs`].
+    pub logs: bool,
 }
 
 impl Selection {
@@ -181,7 +185,8 @@ impl Selection {
     /// The faults that are set by name and mean something in a world.
     pub fn knobs_of(&self, plan: &Plan) -> impl Iterator<Item = &(String, String)> {
         let fronts = plan.fronts;
-        self.knobs.iter().filter(move |(name, _)| fronts > 0 || name != CRASHES)
+        let crashes = fronts > 0 || plan.logs;
+        self.knobs.iter().filter(move |(name, _)| crashes || name != CRASHES)
     }
 }
 
@@ -203,6 +208,7 @@ impl Default for Selection {
             faults: FaultsName::Drawn,
             knobs: Vec::new(),
             mutant: None,
+            logs: false,
         }
     }
 }
@@ -237,7 +243,7 @@ pub struct Plan {
     /// Shards that hold data.
     pub shards: usize,
     /// Machines that hold none: their clients coordinate what happens elsewhere. They crash, and
-    /// start again; no others do.
+    /// start again; others do so only if shards log.
     pub fronts: usize,
     /// Rows that a partition has of each table (random, pieces), keys of the ring (cycle), lists
     /// (append), accounts or tuples of a shard (SmallBank, micro), items (TPC-C), customers of a
@@ -269,6 +275,9 @@ pub struct Plan {
     pub encoded: bool,
     /// A planted bug.
     pub mutant: Option<Mutant>,
+    /// Whether shards keep a log, and every machine crashes. No seed draws it: it came later than
+    /// the seeds.
+    pub logs: bool,
 }
 
 /// A world of a sweep lasts for some hundred virtual milliseconds: what goes wrong has to do so
@@ -302,6 +311,32 @@ fn condense(faults: &mut Faults) {
     }
 }
 
+/// What does not go with logs yet.
+fn refuse_with_logs(selection: &Selection) -> Result<(), String> {
+    if selection.protocol == Some("rococo") {
+        return Err("rococo has no log yet: choose another protocol, or leave --durability out".to_owned());
+    }
+    if let Some(scheme @ ("gts" | "vts")) = selection.scheme {
+        return Err(format!("{scheme} has no log yet: choose dst, none or rc, or leave --durability out"));
+    }
+    if selection.moves.is_some_and(|moves| moves > 0) {
+        return Err("slots do not move yet where shards log: leave --moves or --durability out".to_owned());
+    }
+    match selection.workload {
+        Some(workload) if counts(workload) => Err(format!(
+            "clients of {} count what they were told, and where shards log they crash: choose another workload",
+            workload.name()
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Whether the clients of a workload count what they were told, or every machine has a copy of some
+/// of its tables.
+fn counts(workload: WorkloadName) -> bool {
+    matches!(workload, WorkloadName::Tpcc | WorkloadName::Tpce | WorkloadName::Micro)
+}
+
 impl Plan {
     /// Protocol and scheme.
     pub fn legal_pair(&self) -> Pair {
@@ -326,7 +361,7 @@ impl Plan {
     pub fn shards_in_all(&self) -> usize {
         match self.fronts {
             0 => self.shards,
-            _ => self.crashing().end * self.hardware.shards_per_machine as usize,
+            _ => self.without_data().end * self.hardware.shards_per_machine as usize,
         }
     }
 
@@ -341,7 +376,13 @@ impl Plan {
     }
 
     /// The machines that crash.
-    pub fn crashing(&self) -> Range<usize> {
+    pub fn mortal(&self) -> Range<usize> {
+        let without_data = self.without_data();
+        if self.logs { 0..without_data.end } else { without_data }
+    }
+
+    /// The machines that hold no data.
+    pub fn without_data(&self) -> Range<usize> {
         let first = self.shards.div_ceil(self.hardware.shards_per_machine as usize);
         first..first + self.fronts
     }
@@ -357,7 +398,9 @@ impl Plan {
             }
             _ => 20,
         };
-        self.least_patience_ns.max(messages as u64 * latency_ns)
+        // What a shard sends waits for its log.
+        let log_ns = if self.logs { 4 * self.hardware.disk_sync_ns } else { 0 };
+        self.least_patience_ns.max(messages as u64 * (latency_ns + log_ns))
     }
 
     /// The same without machines that hold no data; nothing is left that crashes.
@@ -372,18 +415,23 @@ impl Plan {
         {
             return Err("--one-round true is for OCC under DST: add --protocol occ --scheme dst".to_owned());
         }
+        if selection.logs {
+            refuse_with_logs(selection)?;
+        }
         // A stream of its own for each decision: what is selected by hand changes nothing else.
         let draw = |stream: u64, n: u64| Rng::new(seed, stream << 32).below(n) as usize;
         // A protocol that few schemes go with has each of them as often as the others.
         let few = selection.protocol.map(schemes).filter(|schemes| schemes.len() < SCHEMES.len());
         let scheme = selection.scheme.unwrap_or_else(|| match few {
             Some(few) => few[draw(2, few.len() as u64)],
+            None if selection.logs => ["dst", "dst", "none"][draw(2, 3)],
             None => ["dst", "dst", "dst", "gts", "vts", "none"][draw(2, 6)],
         });
         let protocols = ["occ", "wait_die", "wound_wait", "no_wait", "client_2pc", "rococo"];
         // Of what ROCOCO cannot do it is not asked.
         let fits = |protocol: &str| {
             schemes(protocol).contains(&scheme)
+                && !(selection.logs && protocol == "rococo")
                 && (protocol != "rococo"
                     || selection.workload.is_none_or(WorkloadName::one_shot)
                         && selection.moves.is_none_or(|moves| moves == 0))
@@ -401,6 +449,7 @@ impl Plan {
         let workload = selection.workload.unwrap_or({
             use WorkloadName::*;
             match fronts {
+                _ if selection.logs => [Random, Random, Cycle, Append, SmallBank][draw(3, 5)],
                 Some(1..) if protocol == "rococo" => Pieces,
                 _ if protocol == "rococo" => [Pieces, Pieces, Pieces, Micro, Tpcc][draw(3, 5)],
                 None | Some(0) => {
@@ -432,12 +481,13 @@ impl Plan {
         if selection.faults == FaultsName::None {
             hardware.tail = 0.0;
         }
+        if selection.logs {
+            hardware.disk_bytes = DISK_BYTES;
+        }
         if selection.faults == FaultsName::Drawn {
             condense(&mut faults);
         }
-        // Every machine has a copy of some tables of TPC-C and TPC-E. Clients of micro count what
-        // they were told.
-        let counted = matches!(workload, WorkloadName::Tpcc | WorkloadName::Tpce | WorkloadName::Micro);
+        let counted = counts(workload);
         let fronts = match fronts {
             Some(1..) if counted && selection.fronts.is_some() => {
                 return Err(format!(
@@ -468,8 +518,16 @@ impl Plan {
             match (known(Faults::KNOBS), known(Hardware::KNOBS)) {
                 (true, _) => faults.set(name, value)?,
                 (_, true) => hardware.set(name, value)?,
+                _ if about_disks(name) && selection.logs => {
+                    match Faults::KNOBS.iter().any(|(knob, _)| knob == name) {
+                        true => faults.set(name, value)?,
+                        false => hardware.set(name, value)?,
+                    }
+                }
                 _ if about_disks(name) => {
-                    return Err(format!("{name} makes no difference: no transaction uses a disk yet"));
+                    return Err(format!(
+                        "{name} makes no difference: no transaction uses a disk without --durability sync"
+                    ));
                 }
                 _ => {
                     let names: Vec<&str> =
@@ -485,10 +543,10 @@ impl Plan {
                     workload.name()
                 ));
             }
-            if selection.fronts == Some(0) {
+            if selection.fronts == Some(0) && !selection.logs {
                 return Err(format!(
-                    "only machines without data crash, and there are none: give --fronts 1 or more, or leave \
-                     {CRASHES} out"
+                    "only machines without data crash, and there are none: give --fronts 1 or more, add \
+                     --durability sync, or leave {CRASHES} out"
                 ));
             }
         }
@@ -522,7 +580,7 @@ impl Plan {
             keys,
             moves: selection.moves.unwrap_or(
                 match workload {
-                    _ if protocol == "rococo" => [0; 4],
+                    _ if protocol == "rococo" || selection.logs => [0; 4],
                     // A warehouse has thousands of rows: each move takes as long as many
                     // transactions.
                     WorkloadName::Tpcc => [0, 0, 2, 4],
@@ -546,6 +604,7 @@ impl Plan {
             skip: selection.skip.clone(),
             encoded: draw(14, 8) == 0,
             mutant: selection.mutant,
+            logs: selection.logs,
         };
         let clients = plan.clients_in_all();
         if let Some(nth) = plan.only.iter().find(|nth| nth.client >= clients) {
@@ -554,7 +613,7 @@ impl Plan {
                 nth.client
             ));
         }
-        // A shard that forgets has no log yet to make up for it.
-        Ok(if fronts == 0 { plan.without_fronts() } else { plan })
+        // A shard that forgets needs a log to make up for it.
+        Ok(if fronts == 0 && !plan.logs { plan.without_fronts() } else { plan })
     }
 }

@@ -52,10 +52,14 @@ const PATIENCE_NS: u64 = 20_000_000_000;
 /// Virtual time that clients have besides for each of their transactions, without its wait for a
 /// clock that is wrong.
 const PATIENCE_EACH_NS: u64 = 400_000_000;
+/// How many times as long they have if every message waits for a log.
+const LOG_FACTOR: u64 = 5;
 /// Virtual time in which everything arrives that was sent last, besides what shards wait for before
 /// they ask.
 const QUIET_NS: u64 = 500_000_000;
 
+/// Virtual time between two looks whether a shard has read its log.
+const LOOK_NS: u64 = 1_000_000;
 /// Virtual time between one move of slots and the next, on average.
 const MOVE_EVERY_NS: u64 = 1_000_000;
 /// Slots that move besides those with rows, at most. Most of them have no rows, and what they tell
@@ -243,6 +247,9 @@ impl Way {
     async fn go(self, mut leaving: ClientTask) {
         let Way { plan, mut benchmark, number, to_do, running } = self;
         let to_do = &to_do[number];
+        while !leaving.client.shard.serves() {
+            leaving.client.shard.sleep(LOOK_NS).await;
+        }
         while to_do.get() > 0 {
             let place = plan.transactions - to_do.get() + 1;
             if plan.runs(Nth { client: number, place }) {
@@ -311,8 +318,8 @@ impl Setting {
             placement: Arc::new(Placement::even(plan.shards)),
             processes: (0..shards).map(process).collect(),
         };
-        let online =
-            judge::has_order(pair).then(|| Rc::new(RefCell::new(Online::new(layout.tables.clone()))));
+        let online = (judge::has_order(pair) && !plan.logs)
+            .then(|| Rc::new(RefCell::new(Online::new(layout.tables.clone()))));
         let options = ProtocolOptions { lock_policy: plan.lock_policy, one_round: plan.one_round, ..options };
         let blueprint =
             Blueprint { plan, layout: &layout, options, recorder: recorder.as_ref(), online: online.clone() };
@@ -402,6 +409,7 @@ impl Setting {
         let to_do: Rc<[Cell<usize>]> = vec![Cell::new(plan.transactions); all].into();
         let (watch, placement) = (self.outsider(), self.placement.clone());
         let (pair, data_shards) = (self.pair, self.data_shards);
+        self.keep_rows(plan);
         let (sink, ends) = (left.clone(), running.clone());
         let lives: Vec<Cell<usize>> = vec![Cell::new(0); self.shards];
         self.world.on_start(Box::new(move |shard| {
@@ -437,7 +445,8 @@ impl Setting {
         if !pair.has_oracle() && judge::clocks_are_far_apart(self.world.clock_error_ns()) {
             self.world.set_clocks();
         }
-        let each_ns = PATIENCE_EACH_NS + 2 * self.world.clock_error_ns();
+        let log = if plan.logs { LOG_FACTOR } else { 1 };
+        let each_ns = log * PATIENCE_EACH_NS + 2 * self.world.clock_error_ns();
         let patience_ns = PATIENCE_NS + each_ns * plan.transactions as u64;
         let until_ns = self.world.now() + patience_ns;
         self.go_on(until_ns, || running.get() == 0);
@@ -450,6 +459,23 @@ impl Setting {
             recorder.attempts(&left.borrow().attempts);
         }
         (left.take(), stuck)
+    }
+
+    /// If shards log, lets them write what was loaded before any machine crashes.
+    fn keep_rows(&mut self, plan: &Plan) {
+        if !plan.logs {
+            return;
+        }
+        for shard in self.shards() {
+            let kept = self.run_on(shard, |shard| async move {
+                while !shard.serves() {
+                    shard.sleep(LOOK_NS).await;
+                }
+                shard.stable().await;
+            });
+            assert!(kept.is_some(), "what was loaded is written");
+        }
+        self.world.spare(false);
     }
 
     /// Has slots move between shards with data, one time after the other, as long as clients run.

@@ -10,6 +10,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use plimsoll_replication::{Identity, Settings};
 use plimsoll_runtime::sim::{Faults, Maker, Occurrence, Watch, World};
 use plimsoll_runtime::{Env, LowWater, ShardEnv, Task, Tasks};
 use plimsoll_store::Visited;
@@ -29,6 +30,8 @@ use crate::plan::Plan;
 use crate::recorder::Recorder;
 use crate::workload::random;
 
+/// A log of small segments, so that a world has many.
+const LOG: Settings = Settings { segment_bytes: 16 << 10 };
 /// How far ahead of a clock the timestamps are that should not be believed, in nanoseconds.
 const HOUR_NS: u64 = 3_600_000_000_000;
 /// How many keys of a hash table a read in the future tries.
@@ -54,6 +57,8 @@ pub(crate) trait AnyWorld {
     fn heal_all(&mut self);
     /// See [`World::set_clocks`].
     fn set_clocks(&mut self);
+    /// See [`World::spare`].
+    fn spare(&mut self, spared: bool);
     /// See [`World::spawn_on`].
     fn spawn_on(&mut self, shard: ShardId, task: Box<dyn FnOnce(Rc<dyn AnyShard>) -> Task>);
     /// See [`World::on_start`].
@@ -101,6 +106,10 @@ impl<P: LegalPair> AnyWorld for World<P> {
 
     fn set_clocks(&mut self) {
         World::set_clocks(self);
+    }
+
+    fn spare(&mut self, spared: bool) {
+        World::spare(self, spared);
     }
 
     fn spawn_on(&mut self, shard: ShardId, task: Box<dyn FnOnce(Rc<dyn AnyShard>) -> Task>) {
@@ -158,7 +167,7 @@ impl Blueprint<'_> {
         let (plan, shards) = (self.plan, self.plan.shards_in_all());
         let members = match plan.fronts {
             0 => self.machine(shards - 1) + 1,
-            _ => plan.crashing().start,
+            _ => plan.without_data().start,
         };
         let counters: Vec<_> = (0..=self.machine(shards)).map(|_| Arc::new(AtomicU64::new(0))).collect();
         let config = |shard: usize| SchemeConfig {
@@ -181,10 +190,10 @@ impl Blueprint<'_> {
         (0..=shards).map(config).collect()
     }
 
-    /// The faults of the world. Machines with data never crash by themselves, nor does the
-    /// oracle's, whatever the plan says: nothing makes up yet for what they forget.
+    /// The faults of the world. Machines with data never crash by themselves unless shards log, nor
+    /// does the oracle's, whatever the plan says: nothing makes up for what they forget.
     fn faults(&self) -> Faults {
-        let none_crashes = self.plan.crashing().is_empty();
+        let none_crashes = self.plan.mortal().is_empty();
         let crashes_per_s = if none_crashes { 0.0 } else { self.plan.faults.crashes_per_s };
         Faults { crashes_per_s, ..self.plan.faults.clone() }
     }
@@ -194,7 +203,7 @@ impl Blueprint<'_> {
         let (plan, shards) = (self.plan, self.plan.shards_in_all());
         let configs = self.configs();
         let low_waters = LowWaters::of_machines(self, P::Scheme::slots(&configs[0]));
-        let watched = self.recorder.is_some();
+        let (watched, logs, database) = (self.recorder.is_some(), plan.logs, plan.seed);
         let makers = (0..shards + usize::from(P::Scheme::ORACLE)).map(|shard| {
             let (layout, config, options) = (self.layout.clone(), configs[shard].clone(), self.options);
             // The oracle has none; it is given any.
@@ -206,15 +215,20 @@ impl Blueprint<'_> {
                 base.installs = Some(Vec::new());
                 base.on_install = online.clone().map(told);
                 base.steps = watched.then(Vec::new);
+                if logs {
+                    base.log(Identity { database, shard: shard as u16, lineage: 0 }, LOG);
+                }
                 P::new(base, options)
             };
             Box::new(make) as Maker<P>
         });
         let mut world = World::new(&plan.hardware, &self.faults(), plan.seed, makers.collect());
         world.skip(plan.skip.iter().copied());
-        if !plan.crashing().is_empty() {
-            world.only_crash(plan.crashing());
+        if !plan.mortal().is_empty() {
+            world.only_crash(plan.mortal());
         }
+        // Rows are loaded first.
+        world.spare(plan.logs);
         if plan.encoded {
             world.encode();
         }

@@ -74,6 +74,9 @@ fn selection(mutant: Mutant) -> Selection {
         | VotesKept
         | BelievesAnyStamp
         | LostWakeUp => ("", "dst"),
+        AnswersUnstable | InstallsNotLogged | VotesNotLogged | OutcomesNotLogged => ("", ""),
+        LocksNotRestored | OneFate => ("occ", ""),
+        CeilingForgotten => ("occ", "dst"),
     };
     let moving =
         matches!(mutant, MarksLeftBehind | MoveUnnoticed | MoveUnderLocks | MapUnchecked | ScanUnchecked);
@@ -120,6 +123,14 @@ fn selection(mutant: Mutant) -> Selection {
         // It has to come back with a clock that is behind what the others have forgotten meanwhile.
         FloorIgnored => Selection {
             knobs: [("crashes_per_s", "100"), ("offset_ns", "50000000")]
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into(),
+            ..selected
+        },
+        AnswersUnstable | InstallsNotLogged | VotesNotLogged | OutcomesNotLogged | LocksNotRestored
+        | CeilingForgotten | OneFate => Selection {
+            logs: true,
+            knobs: [("crashes_per_s", "20"), ("down_ns", "20000000")]
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .into(),
             ..selected

@@ -54,6 +54,10 @@ pub struct SimArgs {
     /// [default: drawn].
     #[arg(long, value_parser = number, value_name = "N", help_heading = "What runs")]
     pub fronts: Option<u64>,
+    /// sync: every shard keeps a log, and all machines crash, also those with data. none: only
+    /// machines without data crash.
+    #[arg(long, value_parser = ["none", "sync"], hide_possible_values = true, value_name = "DURABILITY", default_value = "none", help_heading = "What runs")]
+    pub durability: String,
     /// Keys of the workload that --workload names: rows, lists, accounts [default: as many as it
     /// can have].
     #[arg(long, value_parser = number, value_name = "N", help_heading = "What runs")]
@@ -201,6 +205,7 @@ impl SimArgs {
                 moves => within(moves, "moves", 100_000)?,
             },
             one_round: self.one_round,
+            logs: self.durability == "sync",
             clients: within(self.clients, "clients", 1000)?,
             transactions: within(self.transactions, "transactions", 1_000_000)?,
             faults: match self.faults.as_deref() {

@@ -55,7 +55,10 @@ fn a_simulation_that_cannot_be_is_refused_in_one_sentence() {
     refused("sim --fault shards_per_machine=0", "shards_per_machine is a whole number from 1 to 64, not 0");
     refused("sim --fault drift_ppm=2000000", "drift_ppm is a whole number from 0 to 100_000, not 2000000");
     assert!(simulation("sim --fault drift_ppm=100_000 --fault loss=1 --fault clog_ns=0").is_ok());
-    refused("sim --fault torn_writes=0.5", "torn_writes makes no difference: no transaction uses a disk yet");
+    refused(
+        "sim --fault torn_writes=0.5",
+        "torn_writes makes no difference: no transaction uses a disk without --durability sync",
+    );
     refused("sim --protocol rococo --moves 7", "slots do not move under rococo: leave --moves out");
     refused(
         "sim --transactions 5 --only 0.6",
@@ -85,13 +88,24 @@ fn crashes_are_refused_where_no_machine_may_crash() {
         |line: &str, sentence: &str| assert_eq!(simulation(line).expect_err("must be refused"), sentence);
     refused(
         "sim --fronts 0 --fault crashes_per_s=5",
-        "only machines without data crash, and there are none: give --fronts 1 or more, or leave crashes_per_s out",
+        "only machines without data crash, and there are none: give --fronts 1 or more, add --durability \
+         sync, or leave crashes_per_s out",
     );
     refused(
         "sim --workload tpcc --fault crashes_per_s=5",
         "no machine may crash under tpcc: leave crashes_per_s out, or choose another workload",
     );
+    for (flags, sentence) in [
+        ("--protocol rococo", "rococo has no log yet"),
+        ("--scheme vts", "vts has no log yet"),
+        ("--moves 3", "slots do not move yet where shards log"),
+        ("--workload tpcc", "clients of tpcc count what they were told"),
+    ] {
+        let said = simulation(&format!("sim --durability sync {flags}")).expect_err("must be refused");
+        assert!(said.starts_with(sentence), "{said}");
+    }
     for line in [
+        "sim --durability sync --fronts 0 --fault crashes_per_s=5 --fault torn_writes=0.5",
         "sim --fault crashes_per_s=5",
         "sim --fronts 1 --fault crashes_per_s=5",
         "sim --fronts 0 --fault crashes_per_s=0",

@@ -1,0 +1,28 @@
+//! Worlds whose shards keep logs, and whose machines crash, those with data too.
+
+use plimsoll_runtime::sim::Fault;
+use plimsoll_sim::plan::{Plan, Selection};
+use plimsoll_sim::run::run;
+
+const WORLDS: u64 = 20;
+
+#[test]
+fn machines_with_data_crash_and_nothing_that_was_answered_is_lost() {
+    let (mut crashes, mut committed) = (0, 0);
+    for seed in 0..WORLDS {
+        let knobs = [("crashes_per_s", "10"), ("down_ns", "20000000")];
+        let knobs = knobs.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        let plan = Plan::drawn(seed, &Selection { logs: true, knobs, ..Selection::default() });
+        let plan = plan.expect("logs go with everything that is drawn");
+        let outcome = run(&plan, None);
+        assert_eq!(outcome.violations, [], "seed {seed}");
+        committed += outcome.transactions;
+        let with_data =
+            |fault: &&_| matches!(fault, Fault::Crash(machine) if !plan.without_data().contains(machine));
+        crashes += outcome.faults.iter().map(|occurrence| &occurrence.fault).filter(with_data).count();
+    }
+    assert!(
+        crashes > WORLDS as usize && committed > 100 * WORLDS,
+        "{crashes} crashes, {committed} committed"
+    );
+}
