@@ -17,6 +17,7 @@ use std::fmt;
 use std::hash::BuildHasher;
 use std::net::TcpListener;
 use std::ops::Range;
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, PoisonError, RwLock, mpsc};
@@ -36,6 +37,7 @@ use plimsoll_types::history::Install;
 use plimsoll_types::{Key, Placement, ShardId, TableId, TableSpec};
 
 use crate::cluster::{Cluster, ORACLE_ID};
+use crate::data_dir::DataDir;
 use crate::error::OpenError;
 use crate::machine;
 use crate::runtime::AnyRuntime;
@@ -48,6 +50,8 @@ const FULL_AFTER: Duration = Duration::from_secs(1);
 const CLOCK_LIMIT: Duration = Duration::from_nanos(MAX_OFFSET_NS / 2);
 /// Rows that are loaded in one step of a shard, which takes about 200 µs.
 const ROWS_PER_STEP: usize = 1000;
+/// Bytes of rows after which a step of a load loads no more.
+const BYTES_PER_STEP: usize = 16 << 20;
 
 /// How an engine is set up.
 #[derive(Clone, Copy, Debug)]
@@ -159,14 +163,90 @@ impl Engine {
             shards: 0..options.shards + usize::from(pair.has_oracle()),
             first_attempt: 1,
         };
-        let shards = part.data_shards();
+        Engine::alone(pair, tables, options, part, None)
+    }
+
+    /// Starts all shards with what a directory keeps of them, and lets it keep what is committed
+    /// from now on: a transaction is committed when it is on disk. Makes the directory if there is
+    /// none, and those tables that it does not have. Returns when all logs were read.
+    pub fn open_in(
+        path: &Path,
+        pair: Pair,
+        tables: &[TableSpec],
+        options: EngineOptions,
+    ) -> Result<Engine, OpenError> {
+        let clock = Clock::new().now().0;
+        let data = DataDir::open(path, pair, options.shards, RandomState::new().hash_one(clock))?;
+        let part = Part {
+            holders: options.shards,
+            processes: vec![0; options.shards].into(),
+            process_count: 1,
+            first_client: 1,
+            client_shards: options.shards..options.shards,
+            process: 0,
+            shards: 0..options.shards,
+            first_attempt: clock,
+        };
+        let engine =
+            Engine::alone(pair, Vec::new(), options, part, Some(data)).map_err(OpenError::Threads)?;
+        engine.wait_for_logs()?;
+        // A table that was being made when the process ended may not be on all shards.
+        let by_shard: Vec<_> =
+            engine.shards().map(|shard| (shard, engine.on_shard(shard, |shard| shard.tables()))).collect();
+        let most = by_shard.iter().max_by_key(|(_, tables)| tables.len());
+        let there = most.map(|(_, tables)| tables.clone()).unwrap_or_default();
+        for (shard, known) in by_shard {
+            for spec in there.iter().skip(known.len()).cloned() {
+                engine.on_shard(shard, move |shard| shard.create_table(spec));
+            }
+        }
+        for (position, (there, here)) in there.iter().zip(tables).enumerate() {
+            if there != here {
+                let table = (position, there.name.clone(), here.name.clone());
+                return Err(OpenError::OtherTables { table });
+            }
+        }
+        let known = there.len();
+        engine.layout.write().unwrap_or_else(PoisonError::into_inner).tables = there;
+        for spec in tables.iter().skip(known) {
+            engine.create_table(spec.clone());
+        }
+        engine.wait_until_stable();
+        DataDir::begun(path, options.shards)?;
+        Ok(engine)
+    }
+
+    /// Waits until the logs of all shards were read.
+    fn wait_for_logs(&self) -> Result<(), OpenError> {
+        for shard in self.shards() {
+            loop {
+                let (serves, failure) = self.on_shard(shard, |shard| (shard.serves(), shard.log_failure()));
+                match failure {
+                    Some(why) => return Err(OpenError::Log { shard: shard.0, why }),
+                    None if serves => break,
+                    None => std::thread::sleep(Duration::from_millis(1)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A database that is all in this process.
+    fn alone(
+        pair: Pair,
+        tables: Vec<TableSpec>,
+        options: EngineOptions,
+        part: Part,
+        data: Option<DataDir>,
+    ) -> std::io::Result<Engine> {
+        let (shards, life) = (part.data_shards(), part.first_attempt);
         let layout = part.layout(tables);
         let memory = limited(&options);
-        let runtime = part.start(pair, &layout, &options, &memory, None)?;
+        let runtime = part.start(pair, &layout, &options, &memory, data, None)?;
         let own = 0..options.shards;
         let oracle = ShardId(options.shards as u16);
         let layout = RwLock::new(layout);
-        Ok(Engine { pair, runtime, layout, own, shards, oracle, nodes: Vec::new(), life: 1, memory })
+        Ok(Engine { pair, runtime, layout, own, shards, oracle, nodes: Vec::new(), life, memory })
     }
 
     /// Starts the shards of one node of a cluster, or the shard of a client, with empty tables. If
@@ -217,7 +297,7 @@ impl Engine {
         let shards = part.data_shards();
         let layout = part.layout(tables);
         let memory = limited(&options);
-        let runtime = part.start(pair, &layout, &options, &memory, Some(network))?;
+        let runtime = part.start(pair, &layout, &options, &memory, None, Some(network))?;
         let oracle = ShardId(holders as u16);
         Ok(Engine { pair, runtime, layout: RwLock::new(layout), own, shards, oracle, nodes, life, memory })
     }
@@ -374,7 +454,10 @@ impl Engine {
             self.on_shard(shard, move |shard| shard.create_table(spec));
         }
         layout.tables = layout.tables.iter().cloned().chain([spec]).collect();
-        TableId((layout.tables.len() - 1) as u16)
+        let id = TableId((layout.tables.len() - 1) as u16);
+        drop(layout);
+        self.wait_until_stable();
+        id
     }
 
     /// Loads rows, one value per column group, into a table that is not in use yet. Rows that
@@ -398,7 +481,14 @@ impl Engine {
             }
             for (shard, mut rows) in self.shards().zip(by_shard) {
                 while !rows.is_empty() {
-                    let rest = rows.split_off(rows.len().min(ROWS_PER_STEP));
+                    let mut bytes = 0;
+                    let fit = rows.iter().take(ROWS_PER_STEP).take_while(|(_, values)| {
+                        let fits = bytes < BYTES_PER_STEP;
+                        bytes += values.iter().map(Vec::len).sum::<usize>();
+                        fits
+                    });
+                    let fit = fit.count();
+                    let rest = rows.split_off(fit);
                     let step = std::mem::replace(&mut rows, rest);
                     left.extend(self.on_shard(shard, move |shard| {
                         let (here, elsewhere): (Vec<_>, Vec<_>) =
@@ -422,6 +512,15 @@ impl Engine {
                     });
                 }
             }
+        }
+        self.wait_until_stable();
+    }
+
+    /// Waits until everything that the shards of this process have done so far is on disk, if it is
+    /// kept at all.
+    fn wait_until_stable(&self) {
+        for shard in self.shards() {
+            self.run_on(shard, |shard| async move { shard.stable().await });
         }
     }
 
@@ -535,13 +634,15 @@ impl Part {
         layout: &Layout,
         options: &EngineOptions,
         memory: &Option<Arc<Memory>>,
+        data: Option<DataDir>,
         network: Option<Network>,
     ) -> std::io::Result<Box<dyn AnyRuntime>> {
         with_pair!(pair, P => {
-            let makers = self.makers::<P>(layout, options, memory);
+            let makers = self.makers::<P>(layout, options, memory, data.as_ref());
             let (seed, pin) = (options.seed, options.pin);
+            let directories = data.map_or_else(Vec::new, |data| data.directories);
             Ok(Box::new(match network {
-                None => Runtime::start(makers, seed, pin)?,
+                None => Runtime::with_disks(makers, seed, pin, directories)?,
                 Some(network) => Runtime::networked(makers, seed, pin, Vec::new(), network)?,
             }))
         })
@@ -553,6 +654,7 @@ impl Part {
         layout: &Layout,
         options: &EngineOptions,
         memory: &Option<Arc<Memory>>,
+        data: Option<&DataDir>,
     ) -> Vec<Maker<P>> {
         let Part {
             holders, process_count, first_client, client_shards, process, shards, first_attempt, ..
@@ -584,10 +686,14 @@ impl Part {
         let makers = shards.map(|shard| {
             let (layout, config, low_water) = (layout.clone(), config(shard), low_water.clone());
             let memory = memory.clone();
+            let log = data.map(|data| data.log(shard as u16));
             let make = move || {
                 let mut base = Base::new(&layout, &config, low_water);
                 base.installs = options.record.then(Vec::new);
                 memory.into_iter().for_each(|memory| base.limit_memory(memory));
+                if let Some((identity, settings)) = log {
+                    base.log(identity, settings);
+                }
                 P::new(base, options.protocol)
             };
             Box::new(make) as Maker<P>

@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_runtime::real::Who;
-use plimsoll_txn::pairs::{PairError, Scheme};
+use plimsoll_txn::pairs::{Pair, PairError, Scheme};
 
 use crate::schema::{SHARDS_MAX, STALENESS_MAX, TABLES_MAX};
 
@@ -117,6 +118,31 @@ pub enum OpenError {
     },
     /// The operating system refused a thread, or a socket.
     Threads(io::Error),
+    /// A protocol or a scheme whose transactions are not logged.
+    NotLogged(Pair),
+    /// A file of the data directory cannot be read or written.
+    DataDir(PathBuf, io::Error),
+    /// A shard's directory cannot be used; the text says which, and why.
+    Directory(String),
+    /// The data directory is that of another database.
+    OtherDatabase {
+        /// The directory.
+        path: PathBuf,
+        /// What it has.
+        is: String,
+    },
+    /// The data directory has other tables.
+    OtherTables {
+        /// The position of the first table that differs, its name there, and its name here.
+        table: (usize, String, String),
+    },
+    /// A shard's log cannot be read.
+    Log {
+        /// The shard.
+        shard: u16,
+        /// What is wrong, where, and the way out.
+        why: String,
+    },
     /// Nodes of a cluster could not be reached in time.
     Unreachable {
         /// Their numbers.
@@ -156,6 +182,26 @@ impl fmt::Display for OpenError {
                 "a client cannot have `{option}` {asked}: its cluster decides, and has {has}; leave the option as it is by \
                  default"
             ),
+            OpenError::NotLogged(pair) => write!(
+                f,
+                "a database under {pair} does not outlive its process: leave the data directory out, or choose \
+                 occ, two_pl or client_2pc under dst, none or rc"
+            ),
+            OpenError::DataDir(path, error) => {
+                write!(f, "the data directory cannot be used: {}: {error}", path.display())
+            }
+            OpenError::Directory(why) => f.write_str(why),
+            OpenError::OtherDatabase { path, is } => write!(
+                f,
+                "the data directory {} is of another database ({is}): open it as that, or choose another directory",
+                path.display()
+            ),
+            OpenError::OtherTables { table: (position, there, here) } => write!(
+                f,
+                "table {position} is {there:?} in the data directory and {here:?} here, or is declared otherwise: \
+                 declare the tables as they were"
+            ),
+            OpenError::Log { shard, why } => write!(f, "the log of shard {shard} cannot be read: {why}"),
             OpenError::Threads(error) => write!(f, "the shards' threads cannot be started: {error}"),
             OpenError::Unreachable { nodes, waited } => {
                 let nodes: Vec<String> = nodes.iter().map(|&id| Who::Node(id).to_string()).collect();

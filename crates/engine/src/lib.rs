@@ -9,6 +9,7 @@
 //! because an engine is what connects).
 
 mod cluster;
+mod data_dir;
 mod difference;
 mod engine;
 mod error;

@@ -72,7 +72,7 @@ pub fn run() -> Result<Vec<String>, Box<dyn std::error::Error>> {
     let mut schema = Schema::new();
     let notes = schema.table("notes", IndexKind::Ordered)?;
     let options = Options { max_staleness: STALENESS, ..Options::default() };
-    let (db, other) = (Database::open(schema.clone(), options)?, Database::open(schema, options)?);
+    let (db, other) = (Database::open(schema.clone(), options.clone())?, Database::open(schema, options)?);
     let ask = |path, body, cookie| handle(&db, notes, &Request { path, body, cookie });
 
     let first = ask("/add", "milk", None);

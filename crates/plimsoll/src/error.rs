@@ -165,6 +165,8 @@ pub enum Error {
     SnapshotGone,
     /// A cluster has the tables of its file, and no others can be made.
     TablesAreFixed,
+    /// The slots of a database with a data directory do not move.
+    SlotsAreFixed,
     /// Slots are numbered from 0 to [`SLOTS`] - 1.
     NoSuchSlot {
         /// The slot.
@@ -284,6 +286,12 @@ impl fmt::Display for Error {
             }
             Error::TablesAreFixed => {
                 write!(f, "the tables of a cluster are those of its file; declare the table there")
+            }
+            Error::SlotsAreFixed => {
+                write!(
+                    f,
+                    "slots do not move in a database with a data directory: open it with as many shards as it needs"
+                )
             }
             Error::NoSuchSlot { slot } => {
                 write!(f, "there is no slot {slot}; slots are numbered from 0 to {}", SLOTS - 1)

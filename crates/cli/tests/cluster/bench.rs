@@ -159,7 +159,7 @@ fn an_immutable_table_of_a_cluster_is_written_by_nobody() {
         let scene = loaded(keys, "tpcc --items 200 --customers 30 --warehouses 2");
         let cluster = Cluster::read(&scene.file()).unwrap();
         let options = Options { patience: Duration::from_secs(2), ..Options::default() };
-        let db = Database::connect(&cluster, options).unwrap();
+        let db = Database::connect(&cluster, options.clone()).unwrap();
         let (items, key) = (db.table("item").unwrap(), Key::build().u32(1).finish());
         let written = db.transact(|txn| -> Result<(), Error> { txn.put(items, &key, b"dear") });
         assert_eq!(written, Err(Error::Immutable { table: "item".into() }), "{keys}");

@@ -235,15 +235,15 @@ fn silent_callers_of_one_port_leave_both_to_others() {
         }
         assert_eq!(health().expect("it answers"), 200);
         let options = Options { patience: PATIENCE, ..Options::default() };
-        let db = Database::connect(&cluster, options).expect("it is let in");
+        let db = Database::connect(&cluster, options.clone()).expect("it is let in");
         // A stale snapshot can be had without a word about it.
         let stale = db.snapshot(Freshness::Stale(Duration::from_millis(500)));
         assert!(stale.is_ok(), "{:?}", stale.err());
         drop(stale);
         let refused =
             |options| Database::connect(&cluster, options).err().expect("it cannot hold").to_string();
-        let hour = Options { max_staleness: Duration::from_secs(3600), ..options };
+        let hour = Options { max_staleness: Duration::from_secs(3600), ..options.clone() };
         assert!(refused(hour).contains("cannot have `max_staleness` 3600s: its cluster decides, and has 1s"));
-        assert!(refused(Options { pin: true, ..options }).contains("`pin`"));
+        assert!(refused(Options { pin: true, ..options.clone() }).contains("`pin`"));
     }
 }

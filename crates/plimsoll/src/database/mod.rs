@@ -32,6 +32,7 @@ mod transaction;
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
@@ -92,7 +93,7 @@ const MAP_AFTER: Duration = Duration::from_millis(1);
 pub type Row = (Key, Vec<u8>);
 
 /// How a database is opened.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
     /// Threads that own the data. One per core by default; fewer leave cores to the client threads.
     pub shards: usize,
@@ -115,6 +116,12 @@ pub struct Options {
     /// while reads and deletions go on. `None`, the default, is 80 % of the memory that the process
     /// may use. In a client of a cluster it has no effect: each node has its own.
     pub memory: Option<u64>,
+    /// Where the database is kept. With a directory, a transaction is committed when it is on disk,
+    /// and a process that opens the directory after this one has ended, however that was, finds
+    /// everything that was committed. `None`, the default, keeps the database in memory only, which
+    /// costs nothing. For `occ`, `two_pl` and `client_2pc` under `dst`, `none` and `rc`; slots do
+    /// not move in such a database. In a client of a cluster it is refused.
+    pub data_dir: Option<PathBuf>,
 }
 
 impl Default for Options {
@@ -127,6 +134,7 @@ impl Default for Options {
             transactions_per_shard: 1000,
             pair: Pair::default(),
             memory: None,
+            data_dir: None,
         }
     }
 }
@@ -193,7 +201,9 @@ struct Inner {
 }
 
 impl Database {
-    /// Opens an empty database with these tables, and starts its shards.
+    /// Opens a database with these tables, and starts its shards. It is empty, unless
+    /// [`Options::data_dir`] has a database: then that is opened, its tables have to begin with
+    /// these, and those that it does not have are made.
     pub fn open(schema: Schema, options: Options) -> Result<Database, OpenError> {
         if options.shards == 0 {
             return Err(OpenError::NoShards);
@@ -211,7 +221,8 @@ impl Database {
         if !pair.has_staleness() && !options.max_staleness.is_zero() {
             return Err(OpenError::NoStaleness { scheme: pair.scheme });
         }
-        let tables = schema.identified().map(|(spec, identity)| Table::new(spec.clone(), identity)).collect();
+        let mut tables: Vec<_> =
+            schema.identified().map(|(spec, identity)| Table::new(spec.clone(), identity)).collect();
         let how = EngineOptions {
             shards: options.shards,
             pin: options.pin.then_some(0),
@@ -219,7 +230,12 @@ impl Database {
             memory: Some(options.memory.unwrap_or_else(machine::data_bytes)),
             ..EngineOptions::default()
         };
-        let engine = Engine::start(pair, schema.tables().to_vec(), how).map_err(OpenError::Threads)?;
+        let engine = match &options.data_dir {
+            None => Engine::start(pair, schema.tables().to_vec(), how).map_err(OpenError::Threads)?,
+            Some(path) => Engine::open_in(path, pair, schema.tables(), how)?,
+        };
+        let others = engine.layout().tables.iter().skip(tables.len()).cloned().collect::<Vec<_>>();
+        tables.extend(others.into_iter().map(|spec| Table::new(spec, new_identity())));
         let inner = Inner {
             placement: RwLock::new(Arc::new(Placement::even(options.shards))),
             holders: options.shards,
@@ -264,14 +280,14 @@ impl Database {
         })?;
         let options = Options { max_staleness: cluster.max_staleness, pair: cluster.pair, ..options };
         let again = {
-            let cluster = cluster.clone();
+            let (cluster, patience) = (cluster.clone(), options.patience);
             move || {
                 if cluster.pair.scheme == Scheme::Vts {
                     let why =
                         "what its sessions have seen means nothing in another place under vts".to_owned();
                     return Err(Error::CutOff { why });
                 }
-                connect(&cluster, options.patience).map_err(|error| match error {
+                connect(&cluster, patience).map_err(|error| match error {
                     OpenError::Unreachable { waited, .. } => Error::Unreachable { waited },
                     other => Error::CutOff { why: other.to_string() },
                 })
@@ -395,6 +411,9 @@ impl Database {
         if let Some(slot) = slots.iter().find(|slot| usize::from(slot.0) >= SLOTS) {
             return Err(Error::NoSuchSlot { slot: slot.0 });
         }
+        if inner.options.data_dir.is_some() {
+            return Err(Error::SlotsAreFixed);
+        }
         let begun = Instant::now();
         loop {
             let placement = inner.placement();
@@ -456,6 +475,9 @@ fn check_options(cluster: &Cluster, options: &Options) -> Result<(), OpenError> 
     let refused = |option, asked: String, has: String| Err(OpenError::ClusterDecides { option, asked, has });
     if options.shards != defaults.shards && options.shards != shards {
         return refused("shards", options.shards.to_string(), shards.to_string());
+    }
+    if let Some(path) = &options.data_dir {
+        return refused("data_dir", path.display().to_string(), "nothing on disk".to_owned());
     }
     if options.pin {
         return refused("pin", "true".to_owned(), "no shard in this process".to_owned());

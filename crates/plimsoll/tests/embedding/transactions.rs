@@ -176,7 +176,7 @@ fn a_transaction_whose_own_inserts_split_what_it_has_read_commits() {
 #[test]
 fn so_many_transactions_run_and_the_others_wait_for_their_turn() {
     let options = Options { shards: 1, transactions_per_shard: 2, ..Options::default() };
-    let (db, table) = open_with(IndexKind::Hash, options);
+    let (db, table) = open_with(IndexKind::Hash, options.clone());
     let (running, most) = (AtomicU32::new(0), AtomicU32::new(0));
     thread::scope(|scope| {
         for thread in 0..8 {
