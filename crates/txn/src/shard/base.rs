@@ -691,7 +691,8 @@ impl<S: Scheme> Base<S> {
         let tell = (self.listening > 0).then(|| self.told.0 + every_ns);
         let drop = self.store.has_dropped_snapshots().then_some(0);
         let due = tell.into_iter().chain(drop);
-        due.chain(self.votes.due()).chain(self.moves.due()).chain(self.scheme.due()).min()
+        let votes = if self.serves_transactions() { self.votes.due() } else { None };
+        due.chain(votes).chain(self.moves.due()).chain(self.scheme.due()).min()
     }
 
     /// Sends the shard's own messages at the end of a pass: watermark, moves, requests to the
