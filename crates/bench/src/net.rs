@@ -233,6 +233,7 @@ fn line_from(mut from: impl BufRead) -> Result<Vec<SocketAddr>, Box<dyn Error>> 
 /// What the two nodes of a measurement go by, each with one shard, for one of them.
 pub fn between_two(number: u16, listener: TcpListener, nodes: [SocketAddr; 2]) -> Network {
     let clock = Clock::new();
+    let life = clock.now().0;
     Network {
         cluster: 1,
         role: Role::Member { node: number, listener },
@@ -241,8 +242,9 @@ pub fn between_two(number: u16, listener: TcpListener, nodes: [SocketAddr; 2]) -
             .map(|(id, address)| Address { id, address: address.into(), shards: 1 })
             .collect(),
         clients: 0,
-        volatile: true,
-        life: clock.now().0,
+        life,
+        memory: life,
+        met: Vec::new(),
         secret: None,
         silence: SILENCE,
         clock,

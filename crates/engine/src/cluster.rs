@@ -53,8 +53,10 @@ use plimsoll_runtime::real::{Address, Clock, Endpoint, Network, Role, SILENCE, r
 use plimsoll_txn::pairs::{Pair, PairError};
 use plimsoll_txn::timestamp::OracleOptions;
 use plimsoll_types::TableSpec;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::data_dir::DataDir;
 use crate::error::SchemaError;
 use secret::secret;
 pub use tables::describe_tables;
@@ -90,10 +92,24 @@ pub struct Cluster {
     pub max_staleness: Duration,
     /// How many clients may be connected at a time.
     pub clients: usize,
+    /// What outlives a node.
+    pub durability: Durability,
     /// The cluster's secret, if it has one; known to its nodes and clients only.
     pub secret: Option<Vec<u8>>,
     /// The whole file except the secret, as JSON: what nodes tell clients.
     pub description: String,
+}
+
+/// What of a cluster outlives its nodes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Durability {
+    /// Nothing: what a node holds is gone when it ends, and the cluster has to be started anew.
+    #[default]
+    None,
+    /// Everything: a transaction is committed when it is on the disks of its nodes. A node that
+    /// comes back with its data directory takes its place again.
+    Sync,
 }
 
 /// One node.
@@ -134,6 +150,15 @@ pub enum ClusterError {
     Table(SchemaError),
     /// No node at these addresses describes its cluster; and what was wrong with the last one.
     Silent(String, String),
+}
+
+impl fmt::Display for Durability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Durability::None => "none",
+            Durability::Sync => "sync",
+        })
+    }
 }
 
 impl fmt::Display for NodeConfig {
@@ -199,7 +224,14 @@ impl Cluster {
 
     /// The configuration of a process with this clock. A client does not connect to nodes whose
     /// clocks are further off than the limit.
-    pub(crate) fn network(&self, role: Role, clock: Clock, clock_limit: Option<Duration>) -> Network {
+    pub(crate) fn network(
+        &self,
+        role: Role,
+        clock: Clock,
+        clock_limit: Option<Duration>,
+        data: Option<&DataDir>,
+    ) -> Network {
+        let life = clock.now().0;
         let address =
             |node: &NodeConfig| Address { id: node.id, address: node.address.clone(), shards: node.shards };
         Network {
@@ -207,8 +239,9 @@ impl Cluster {
             role,
             nodes: self.processes().map(address).collect(),
             clients: self.clients,
-            volatile: true,
-            life: clock.now().0,
+            life,
+            memory: data.map_or(life, DataDir::memory),
+            met: data.map_or_else(Vec::new, DataDir::met),
             secret: self.secret.clone(),
             silence: SILENCE,
             clock,
@@ -266,10 +299,11 @@ fn content<T>(sentence: String) -> Result<T, ClusterError> {
 /// differ from machine to machine.
 fn checksum(cluster: &Cluster) -> u64 {
     let nodes: Vec<_> = cluster.nodes.iter().map(|node| (node.id, node.shards)).collect();
-    let Cluster { name, pair, one_round, oracle, tables, max_staleness, clients, .. } = cluster;
+    let Cluster { name, pair, one_round, oracle, tables, max_staleness, clients, durability, .. } = cluster;
     let oracle = oracle.as_ref().map(|oracle| oracle.options);
-    let text =
-        format!("{name:?} {pair} {one_round} {oracle:?} {nodes:?} {tables:?} {max_staleness:?} {clients}");
+    let text = format!(
+        "{name:?} {pair} {one_round} {oracle:?} {nodes:?} {tables:?} {max_staleness:?} {clients} {durability}"
+    );
     let digest = Sha256::digest(text.as_bytes());
     u64::from_le_bytes(digest[..8].try_into().expect("a digest has 32 bytes"))
 }
@@ -296,6 +330,7 @@ mod tests {
             id(&format!("{NODE}shards = 2\n")),
             id(&format!("{NODE}{other}")),
             id(&format!("clients = 3\n{NODE}")),
+            id(&format!("durability = \"sync\"\n{NODE}")),
             id(&format!("protocol = \"two_pl\"\n{NODE}")),
             id(&format!("scheme = \"none\"\n{NODE}")),
             id(&format!("{table}immutable = true\n")),

@@ -2,62 +2,133 @@
 //! of each shard.
 //!
 //! ```text
-//! DIR/owner          what the database is: its number, its shards, its protocol and scheme
+//! DIR/owner          what has it: a database in one process, or a node of a cluster
 //! DIR/shard-00000/   the log of a shard, locked as long as a process has it
 //! ```
 //!
-//! The file `owner` is written when the directory is new. A directory of another database, or of
-//! another number of shards, is refused: rows would be on other shards than where they are looked
-//! for.
+//! The file `owner` is written when the directory is new. A directory of another database or node,
+//! or of another number of shards, is refused: rows would be on other shards than where they are
+//! looked for.
+//!
+//! The number that a directory is given when it is made tells its data from any other. Nodes of a
+//! cluster tell each other theirs and note them, so a node that comes back with an empty directory
+//! is refused by the others instead of answering that no row exists
+//! ([`plimsoll_runtime::real::Network::memory`]).
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use plimsoll_replication::{Identity, Settings};
-use plimsoll_runtime::real::Directory;
+use plimsoll_runtime::real::{Directory, Who};
 use plimsoll_txn::pairs::{Pair, Protocol, Scheme};
 use serde::{Deserialize, Serialize};
 
-use crate::OpenError;
+use crate::{Cluster, OpenError};
 
 /// The version of the directory.
 const FORMAT: u32 = 1;
 
 /// What the file `owner` says.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-struct Owner {
+pub(crate) struct Owner {
     format: u32,
+    /// Tells its data from any other.
     database: u64,
-    shards: usize,
     pair: String,
+    /// The shards that it has, by their numbers in the whole database.
+    shards: Range<usize>,
+    node: Option<Member>,
     /// Whether every shard has a log.
     begun: bool,
+    /// The numbers of the directories of other nodes, by node.
+    met: Vec<(u16, u64)>,
+}
+
+/// A node of a cluster.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+struct Member {
+    id: u16,
+    /// The cluster's name and checksum.
+    cluster: String,
+    checksum: String,
 }
 
 /// A directory that is open.
 pub(crate) struct DataDir {
-    database: u64,
-    /// By shard.
+    path: PathBuf,
+    owner: Owner,
+    /// By shard of this process.
     pub(crate) directories: Vec<Directory>,
 }
 
+/// Whether the transactions of a pair are logged.
+pub(crate) fn is_logged(Pair { protocol, scheme }: Pair) -> bool {
+    protocol != Protocol::Rococo && matches!(scheme, Scheme::Dst | Scheme::None | Scheme::Rc)
+}
+
+impl Owner {
+    /// A database in one process. `new` is its number if the directory is new.
+    pub(crate) fn alone(pair: Pair, shards: usize, new: u64) -> Owner {
+        let pair = pair.to_string();
+        Owner {
+            format: FORMAT,
+            database: new,
+            pair,
+            shards: 0..shards,
+            node: None,
+            begun: false,
+            met: Vec::new(),
+        }
+    }
+
+    /// A node of a cluster with these shards.
+    pub(crate) fn member(cluster: &Cluster, id: u16, shards: Range<usize>, new: u64) -> Owner {
+        let checksum = format!("{:016x}", cluster.id);
+        let node = Some(Member { id, cluster: cluster.name.clone(), checksum });
+        Owner { shards, node, ..Owner::alone(cluster.pair, 0, new) }
+    }
+
+    /// What it is, in a sentence.
+    fn describe(&self) -> String {
+        let Owner { format, pair, shards, node, .. } = self;
+        if *format != FORMAT {
+            return format!("format {format}, where this program has {FORMAT}");
+        }
+        match node {
+            None => format!("{} shards under {pair}", shards.len()),
+            Some(Member { id, cluster, checksum }) => {
+                format!("{} of cluster {cluster:?} with checksum {checksum}", Who::Node(*id))
+            }
+        }
+    }
+}
+
 impl DataDir {
-    /// Opens the directory of a database, or makes it. `new` is the number of a new database.
-    pub(crate) fn open(path: &Path, pair: Pair, shards: usize, new: u64) -> Result<DataDir, OpenError> {
-        let Pair { protocol, scheme } = pair;
-        if protocol == Protocol::Rococo || !matches!(scheme, Scheme::Dst | Scheme::None | Scheme::Rc) {
+    /// Opens the directory of a database or a node, or makes it.
+    pub(crate) fn open(path: &Path, pair: Pair, here: Owner) -> Result<DataDir, OpenError> {
+        if !is_logged(pair) {
             return Err(OpenError::NotLogged(pair));
         }
         let failed = |path: PathBuf| move |error| OpenError::DataDir(path, error);
         fs::create_dir_all(path).map_err(failed(path.to_owned()))?;
-        // The locks first: two processes that begin at the same time make one database.
+        let owner_path = path.join("owner");
+        // Before any lock is taken, so that a stranger's directory gets no directories of shards;
+        // and again when the first lock is there: of two processes that begin at the same time one
+        // makes the file.
+        let check = |owner: &Owner| {
+            let Owner { database, begun, ref met, .. } = *owner;
+            match *owner == (Owner { database, begun, met: met.clone(), ..here.clone() }) {
+                true => Ok(()),
+                false => Err(OpenError::OtherDatabase { path: path.to_owned(), is: owner.describe() }),
+            }
+        };
+        read(&owner_path)?.as_ref().map(check).transpose()?;
         let directory = |shard: usize| {
             Directory::open(&of(path, shard)).map_err(|error| OpenError::Directory(error.to_string()))
         };
-        let first = directory(0)?;
-        let owner_path = path.join("owner");
-        let here = Owner { format: FORMAT, database: new, shards, pair: pair.to_string(), begun: false };
+        let first = directory(here.shards.start)?;
         let owner = match read(&owner_path)? {
             Some(owner) => owner,
             None => {
@@ -65,12 +136,8 @@ impl DataDir {
                 here.clone()
             }
         };
-        if owner != (Owner { database: owner.database, begun: owner.begun, ..here }) {
-            let Owner { format, shards, pair, .. } = owner;
-            let is = format!("format {format}, with {shards} shards under {pair}");
-            return Err(OpenError::OtherDatabase { path: path.to_owned(), is });
-        }
-        let others = (1..shards).map(directory).collect::<Result<Vec<_>, _>>()?;
+        check(&owner)?;
+        let others = here.shards.clone().skip(1).map(directory).collect::<Result<Vec<_>, _>>()?;
         let directories = [first].into_iter().chain(others).collect();
         // A process may have ended between making a directory and making its name durable.
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -79,29 +146,60 @@ impl DataDir {
             synced.map_err(failed(directory.to_owned()))?;
         }
         if owner.begun
-            && let Some(shard) = (0..shards).find(|&shard| !has_log(path, shard))
+            && let Some(shard) = here.shards.clone().find(|&shard| !has_log(path, shard))
         {
             let why = format!("the directory {} has none: bring its files back", of(path, shard).display());
             return Err(OpenError::Log { shard: shard as u16, why });
         }
-        Ok(DataDir { database: owner.database, directories })
+        Ok(DataDir { path: path.to_owned(), owner, directories })
     }
 
-    /// Every shard has a log by now. From now on a directory without one has lost it.
-    pub(crate) fn begun(path: &Path, shards: usize) -> Result<(), OpenError> {
-        let owner_path = path.join("owner");
-        match read(&owner_path)? {
-            Some(owner) if !owner.begun && (0..shards).all(|shard| has_log(path, shard)) => {
-                let begun = write(path, &owner_path, &Owner { begun: true, ..owner });
-                begun.map_err(|error| OpenError::DataDir(owner_path, error))
-            }
-            _ => Ok(()),
-        }
+    /// The number that tells its data from any other.
+    pub(crate) fn memory(&self) -> u64 {
+        self.owner.database
+    }
+
+    /// The same of other nodes, by node, as far as they were met.
+    pub(crate) fn met(&self) -> Vec<(u16, u64)> {
+        self.owner.met.clone()
     }
 
     /// What a shard's log belongs to, and how it is kept.
     pub(crate) fn log(&self, shard: u16) -> (Identity, Settings) {
-        (Identity { database: self.database, shard, lineage: 0 }, Settings::default())
+        (Identity { database: self.owner.database, shard, lineage: 0 }, Settings::default())
+    }
+
+    /// What changes the file `owner` later. The directories stay with the shards.
+    pub(crate) fn notes(&self) -> Notes {
+        Notes { path: self.path.clone(), owner: self.owner.clone() }
+    }
+}
+
+/// What a process notes in its directory while it runs.
+pub(crate) struct Notes {
+    path: PathBuf,
+    owner: Owner,
+}
+
+impl Notes {
+    /// Every shard has a log by now. From now on a directory without one has lost it.
+    pub(crate) fn begun(&mut self) -> Result<(), OpenError> {
+        let all = self.owner.shards.clone().all(|shard| has_log(&self.path, shard));
+        self.note(Owner { begun: all, ..self.owner.clone() })
+    }
+
+    /// Other nodes, by their numbers, have directories with these numbers.
+    pub(crate) fn met(&mut self, met: Vec<(u16, u64)>) -> Result<(), OpenError> {
+        self.note(Owner { met, ..self.owner.clone() })
+    }
+
+    fn note(&mut self, owner: Owner) -> Result<(), OpenError> {
+        if owner != self.owner {
+            let path = self.path.join("owner");
+            write(&self.path, &path, &owner).map_err(|error| OpenError::DataDir(path, error))?;
+            self.owner = owner;
+        }
+        Ok(())
     }
 }
 
@@ -135,4 +233,49 @@ fn write(directory: &Path, path: &Path, owner: &Owner) -> std::io::Result<()> {
     file.sync_all()?;
     fs::rename(&new, path)?;
     File::open(directory)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_is_one_nodes_and_one_process_has_it() {
+        let path = std::env::temp_dir().join(format!("plimsoll-data-dir-{}", std::process::id()));
+        let cluster = |name: &str, extra: &str| {
+            let node = |id| format!("[[node]]\nid = {id}\naddress = \"127.0.0.1:700{id}\"\n");
+            let text = format!("cluster = \"{name}\"\ndurability = \"sync\"\n{extra}{}{}", node(1), node(2));
+            Cluster::parse(&text).unwrap()
+        };
+        let bank = cluster("bank", "");
+        let claim = |path: &Path, cluster: &Cluster, node: u16| {
+            let shard = usize::from(node) - 1;
+            DataDir::open(path, cluster.pair, Owner::member(cluster, node, shard..shard + 1, 7))
+        };
+        let refused =
+            |cluster: &Cluster, node| claim(&path, cluster, node).err().expect("refused").to_string();
+        let held = claim(&path, &bank, 1).unwrap();
+        let said = refused(&bank, 1);
+        assert!(said.contains("in use"), "{said}");
+        let mut notes = held.notes();
+        notes.met(vec![(2, 11)]).unwrap();
+        notes.begun().unwrap();
+        drop(held);
+        let again = claim(&path, &bank, 1).expect("its own");
+        assert_eq!((again.memory(), again.met()), (7, vec![(2, 11)]));
+        drop(again);
+        let of_node_1 = "node 1 of cluster \"bank\"";
+        for (cluster, node) in [(&bank, 2), (&cluster("shop", ""), 1), (&cluster("bank", "clients = 2\n"), 1)]
+        {
+            let said = refused(cluster, node);
+            assert!(said.contains(of_node_1), "{said}");
+        }
+        assert!(!path.join("shard-00001").exists(), "who is refused leaves nothing behind");
+        fs::write(path.join("owner"), "{").unwrap();
+        assert!(refused(&bank, 1).contains("cannot be used"));
+        fs::remove_dir_all(&path).unwrap();
+        fs::write(&path, "a file").unwrap();
+        assert!(refused(&bank, 1).contains("cannot be used"));
+        fs::remove_file(&path).unwrap();
+    }
 }

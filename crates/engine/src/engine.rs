@@ -20,7 +20,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, PoisonError, RwLock, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, mpsc};
 use std::time::{Duration, Instant};
 
 use plimsoll_runtime::LowWater;
@@ -36,8 +36,8 @@ use plimsoll_txn::with_pair;
 use plimsoll_types::history::Install;
 use plimsoll_types::{Key, Placement, ShardId, TableId, TableSpec};
 
-use crate::cluster::{Cluster, ORACLE_ID};
-use crate::data_dir::DataDir;
+use crate::cluster::{Cluster, Durability, ORACLE_ID};
+use crate::data_dir::{DataDir, Notes, Owner};
 use crate::error::OpenError;
 use crate::machine;
 use crate::runtime::AnyRuntime;
@@ -109,6 +109,8 @@ pub struct Engine {
     nodes: Vec<Address>,
     life: u64,
     memory: Option<Arc<Memory>>,
+    /// The data directory, if there is one.
+    notes: Option<Mutex<Notes>>,
 }
 
 /// The part of a database that one process has.
@@ -128,6 +130,8 @@ struct Part {
     shards: Range<usize>,
     /// The number of the first attempt of each of its shards.
     first_attempt: u64,
+    /// Whether the shards that hold data log.
+    logs: bool,
 }
 
 /// Nodes that could not be reached in time.
@@ -162,6 +166,7 @@ impl Engine {
             process: 0,
             shards: 0..options.shards + usize::from(pair.has_oracle()),
             first_attempt: 1,
+            logs: false,
         };
         Engine::alone(pair, tables, options, part, None)
     }
@@ -176,7 +181,8 @@ impl Engine {
         options: EngineOptions,
     ) -> Result<Engine, OpenError> {
         let clock = Clock::new().now().0;
-        let data = DataDir::open(path, pair, options.shards, RandomState::new().hash_one(clock))?;
+        let new = RandomState::new().hash_one(clock);
+        let data = DataDir::open(path, pair, Owner::alone(pair, options.shards, new))?;
         let part = Part {
             holders: options.shards,
             processes: vec![0; options.shards].into(),
@@ -186,10 +192,13 @@ impl Engine {
             process: 0,
             shards: 0..options.shards,
             first_attempt: clock,
+            logs: true,
         };
         let engine =
             Engine::alone(pair, Vec::new(), options, part, Some(data)).map_err(OpenError::Threads)?;
-        engine.wait_for_logs()?;
+        while !engine.is_recovered()? {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         // A table that was being made when the process ended may not be on all shards.
         let by_shard: Vec<_> =
             engine.shards().map(|shard| (shard, engine.on_shard(shard, |shard| shard.tables()))).collect();
@@ -212,23 +221,36 @@ impl Engine {
             engine.create_table(spec.clone());
         }
         engine.wait_until_stable();
-        DataDir::begun(path, options.shards)?;
+        engine.note(Notes::begun)?;
         Ok(engine)
     }
 
-    /// Waits until the logs of all shards were read.
-    fn wait_for_logs(&self) -> Result<(), OpenError> {
+    /// Whether the shards of this process serve: they have read their logs, if they have any. Fails
+    /// if one cannot be read.
+    pub fn is_recovered(&self) -> Result<bool, OpenError> {
         for shard in self.shards() {
-            loop {
-                let (serves, failure) = self.on_shard(shard, |shard| (shard.serves(), shard.log_failure()));
-                match failure {
-                    Some(why) => return Err(OpenError::Log { shard: shard.0, why }),
-                    None if serves => break,
-                    None => std::thread::sleep(Duration::from_millis(1)),
-                }
+            match self.on_shard(shard, |shard| (shard.serves(), shard.log_failure())) {
+                (true, _) => {}
+                (false, None) => return Ok(false),
+                (false, Some(why)) => return Err(OpenError::Log { shard: shard.0, why }),
             }
         }
-        Ok(())
+        Ok(true)
+    }
+
+    /// Notes in the data directory, if there is one, that all shards have logs, and which other
+    /// nodes this one has met. To be called when the shards serve and all nodes are connected.
+    pub fn note_others(&self) -> Result<(), OpenError> {
+        let met = self.nodes.iter().map(|node| node.id).zip(self.runtime.met());
+        let met = met.filter(|&(_, memory)| memory != 0).collect();
+        self.note(Notes::begun)?;
+        self.note(|notes| notes.met(met))
+    }
+
+    fn note(&self, note: impl FnOnce(&mut Notes) -> Result<(), OpenError>) -> Result<(), OpenError> {
+        self.notes
+            .as_ref()
+            .map_or(Ok(()), |notes| note(&mut notes.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
     /// A database that is all in this process.
@@ -242,11 +264,12 @@ impl Engine {
         let (shards, life) = (part.data_shards(), part.first_attempt);
         let layout = part.layout(tables);
         let memory = limited(&options);
+        let notes = data.as_ref().map(|data| Mutex::new(data.notes()));
         let runtime = part.start(pair, &layout, &options, &memory, data, None)?;
         let own = 0..options.shards;
         let oracle = ShardId(options.shards as u16);
         let layout = RwLock::new(layout);
-        Ok(Engine { pair, runtime, layout, own, shards, oracle, nodes: Vec::new(), life, memory })
+        Ok(Engine { pair, runtime, layout, own, shards, oracle, nodes: Vec::new(), life, memory, notes })
     }
 
     /// Starts the shards of one node of a cluster, or the shard of a client, with empty tables. If
@@ -257,6 +280,18 @@ impl Engine {
         tables: Vec<TableSpec>,
         options: EngineOptions,
         network: Network,
+    ) -> std::io::Result<Engine> {
+        Engine::with_data(pair, tables, options, network, None, false)
+    }
+
+    /// The same with a data directory. `logs`: whether the shards that hold data log.
+    fn with_data(
+        pair: Pair,
+        tables: Vec<TableSpec>,
+        options: EngineOptions,
+        network: Network,
+        kept: Option<DataDir>,
+        logs: bool,
     ) -> std::io::Result<Engine> {
         let mut nodes = network.nodes.clone();
         nodes.sort_by_key(|node| node.id);
@@ -292,25 +327,44 @@ impl Engine {
             process,
             shards: own.clone(),
             first_attempt: network.life,
+            logs,
         };
         let life = network.life;
         let shards = part.data_shards();
         let layout = part.layout(tables);
         let memory = limited(&options);
-        let runtime = part.start(pair, &layout, &options, &memory, None, Some(network))?;
-        let oracle = ShardId(holders as u16);
-        Ok(Engine { pair, runtime, layout: RwLock::new(layout), own, shards, oracle, nodes, life, memory })
+        let notes = kept.as_ref().map(|kept| Mutex::new(kept.notes()));
+        let runtime = part.start(pair, &layout, &options, &memory, kept, Some(network))?;
+        let (oracle, layout) = (ShardId(holders as u16), RwLock::new(layout));
+        Ok(Engine { pair, runtime, layout, own, shards, oracle, nodes, life, memory, notes })
     }
 
-    /// Starts a node of a cluster, with empty tables. Its data may take `memory` bytes.
+    /// Starts a node of a cluster. Its data may take `memory` bytes. If the nodes of the cluster keep
+    /// their data, this one has what its directory has, and serves once it has read that
+    /// ([`Engine::is_recovered`]); else its tables are empty.
     pub fn join(
         cluster: &Cluster,
         node: u16,
         listener: TcpListener,
         memory: Option<u64>,
-    ) -> std::io::Result<Engine> {
-        let network = cluster.network(Role::Member { node, listener }, Clock::new(), None);
-        Engine::take_part(cluster, network, memory)
+        data_dir: Option<&Path>,
+    ) -> Result<Engine, OpenError> {
+        let clock = Clock::new();
+        let data = match (cluster.durability, data_dir) {
+            (Durability::None, None) => None,
+            (Durability::None, Some(_)) => return Err(OpenError::NothingKept),
+            (Durability::Sync, None) => return Err(OpenError::NoDataDir),
+            (Durability::Sync, Some(path)) => {
+                let before = cluster.nodes.iter().filter(|other| other.id < node).map(|other| other.shards);
+                let first: usize = before.sum();
+                let shards = first..first + cluster.node(node).map_or(0, |node| node.shards);
+                let new = RandomState::new().hash_one(clock.now());
+                let owner = Owner::member(cluster, node, shards, new);
+                Some(DataDir::open(path, cluster.pair, owner)?)
+            }
+        };
+        let network = cluster.network(Role::Member { node, listener }, clock, None, data.as_ref());
+        Engine::take_part(cluster, network, memory, data).map_err(OpenError::Threads)
     }
 
     /// Starts a client of a cluster in a free place, and waits until it is connected to all nodes.
@@ -334,8 +388,8 @@ impl Engine {
                 std::thread::sleep(Duration::from_millis(random.hash_one(taken) % 50));
             }
             let place = first.wrapping_add(taken) % cluster.clients;
-            let network = cluster.network(Role::Client { place }, clock, limit);
-            let engine = Engine::take_part(cluster, network, None).map_err(OpenError::Threads)?;
+            let network = cluster.network(Role::Client { place }, clock, limit, None);
+            let engine = Engine::take_part(cluster, network, None, None).map_err(OpenError::Threads)?;
             loop {
                 match engine.runtime().refused() {
                     Some(refusal @ (Refusal::PlaceTaken | Refusal::Superseded)) => {
@@ -375,7 +429,12 @@ impl Engine {
         Err(error)
     }
 
-    fn take_part(cluster: &Cluster, network: Network, memory: Option<u64>) -> std::io::Result<Engine> {
+    fn take_part(
+        cluster: &Cluster,
+        network: Network,
+        memory: Option<u64>,
+        data: Option<DataDir>,
+    ) -> std::io::Result<Engine> {
         let options = EngineOptions {
             pin: None,
             protocol: ProtocolOptions { one_round: cluster.one_round, ..ProtocolOptions::default() },
@@ -384,7 +443,8 @@ impl Engine {
             memory,
             ..EngineOptions::default()
         };
-        Engine::networked(cluster.pair, cluster.tables.clone(), options, network)
+        let logs = cluster.durability == Durability::Sync;
+        Engine::with_data(cluster.pair, cluster.tables.clone(), options, network, data, logs)
     }
 
     /// The nodes that this process is not, or not fully, connected to.
@@ -643,7 +703,7 @@ impl Part {
             let directories = data.map_or_else(Vec::new, |data| data.directories);
             Ok(Box::new(match network {
                 None => Runtime::with_disks(makers, seed, pin, directories)?,
-                Some(network) => Runtime::networked(makers, seed, pin, Vec::new(), network)?,
+                Some(network) => Runtime::networked(makers, seed, pin, directories, network)?,
             }))
         })
     }
@@ -657,7 +717,15 @@ impl Part {
         data: Option<&DataDir>,
     ) -> Vec<Maker<P>> {
         let Part {
-            holders, process_count, first_client, client_shards, process, shards, first_attempt, ..
+            holders,
+            process_count,
+            first_client,
+            client_shards,
+            process,
+            shards,
+            first_attempt,
+            logs,
+            ..
         } = self;
         let options = *options;
         let process_counter = Arc::new(AtomicU64::new(0));
@@ -691,8 +759,10 @@ impl Part {
                 let mut base = Base::new(&layout, &config, low_water);
                 base.installs = options.record.then(Vec::new);
                 memory.into_iter().for_each(|memory| base.limit_memory(memory));
-                if let Some((identity, settings)) = log {
-                    base.log(identity, settings);
+                match log {
+                    Some((identity, settings)) => base.log(identity, settings),
+                    None if logs => base.others_log(),
+                    None => {}
                 }
                 P::new(base, options.protocol)
             };
@@ -730,8 +800,8 @@ mod tests {
         let cluster = Cluster::parse(&text).expect("it is a cluster");
         let engines = (1..).zip(listeners).zip(offsets).map(|((node, listener), &offset)| {
             let clock = Clock::with_offset(Clock::new().offset().saturating_add_signed(offset));
-            let network = cluster.network(Role::Member { node, listener }, clock, None);
-            Engine::take_part(&cluster, network, None).expect("it starts")
+            let network = cluster.network(Role::Member { node, listener }, clock, None, None);
+            Engine::take_part(&cluster, network, None, None).expect("it starts")
         });
         let engines: Vec<_> = engines.collect();
         engines.iter().for_each(|engine| engine.wait_for_others(PATIENCE).expect("all are there"));

@@ -120,6 +120,10 @@ pub enum OpenError {
     Threads(io::Error),
     /// A protocol or a scheme whose transactions are not logged.
     NotLogged(Pair),
+    /// A node of a cluster that keeps its data has no data directory.
+    NoDataDir,
+    /// A data directory for a node of a cluster that keeps nothing.
+    NothingKept,
     /// A file of the data directory cannot be read or written.
     DataDir(PathBuf, io::Error),
     /// A shard's directory cannot be used; the text says which, and why.
@@ -186,6 +190,13 @@ impl fmt::Display for OpenError {
                 f,
                 "a database under {pair} does not outlive its process: leave the data directory out, or choose \
                  occ, two_pl or client_2pc under dst, none or rc"
+            ),
+            OpenError::NoDataDir => f.write_str(
+                "the nodes of this cluster keep what is committed (durability = \"sync\"): give this one a data directory",
+            ),
+            OpenError::NothingKept => f.write_str(
+                "the nodes of this cluster keep nothing, so a data directory would stay empty: write \
+                 durability = \"sync\" into the cluster's file, or leave the directory out",
             ),
             OpenError::DataDir(path, error) => {
                 write!(f, "the data directory cannot be used: {}: {error}", path.display())

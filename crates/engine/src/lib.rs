@@ -18,7 +18,8 @@ mod runtime;
 mod schema;
 
 pub use cluster::{
-    CLIENTS_MAX, Cluster, ClusterError, MAX_STALENESS, NodeConfig, ORACLE_ID, OracleConfig, describe_tables,
+    CLIENTS_MAX, Cluster, ClusterError, Durability, MAX_STALENESS, NodeConfig, ORACLE_ID, OracleConfig,
+    describe_tables,
 };
 pub use difference::difference;
 pub use engine::{Engine, EngineOptions, Missing};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use plimsoll_args::pairs::{protocol, scheme};
 use plimsoll_args::{JsonOutput, Refusal, duration, json_output, range, refuse, size};
-use plimsoll_engine::{Cluster, NodeConfig, OpenError, machine};
+use plimsoll_engine::{Cluster, Durability, NodeConfig, OpenError, machine};
 use plimsoll_page::help;
 use plimsoll_runtime::real::Endpoint;
 use plimsoll_txn::pairs::{Pair, Protocol, Scheme};
@@ -25,9 +25,15 @@ pub struct StartArgs {
     /// The number of this node [default: the only one of the file; without a file 1].
     #[arg(long, value_name = "ID")]
     pub node: Option<u16>,
-    /// A directory that belongs to this node alone. Nothing is kept in it yet but whose it is.
+    /// A directory of this node alone, in which it keeps what is committed: a node that is started
+    /// again with it has everything that it had, however it ended. The cluster's file says
+    /// `durability = "sync"` then; without a file --durability is sync.
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
+    /// What outlives a node: nothing (none), or what was committed (sync). The same on all nodes
+    /// [default: what the file says; without a file sync if there is a --data-dir, else none].
+    #[arg(long, value_enum, value_name = "none|sync", hide_possible_values = true)]
+    pub durability: Option<Survives>,
     /// What its data may take, such as 8GB [default: 80 % of the memory that the process may use].
     /// Then writes are refused, while reads and deletions go on.
     #[arg(long, value_parser = size, value_name = "SIZE")]
@@ -118,6 +124,24 @@ pub enum ProcessRole {
     Node,
     /// It gives out timestamps.
     Oracle,
+}
+
+/// What outlives a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Survives {
+    /// Nothing.
+    None,
+    /// What was committed.
+    Sync,
+}
+
+impl From<Survives> for Durability {
+    fn from(said: Survives) -> Durability {
+        match said {
+            Survives::None => Durability::None,
+            Survives::Sync => Durability::Sync,
+        }
+    }
 }
 
 /// How logs are written.
@@ -227,7 +251,7 @@ pub struct StartPlan {
     pub cluster: Cluster,
     /// The node.
     pub node: NodeConfig,
-    /// The directory that it claims.
+    /// The directory in which it keeps what is committed.
     pub data_dir: Option<PathBuf>,
     /// Bytes that its data may take.
     pub memory: u64,
@@ -264,8 +288,33 @@ impl StartArgs {
     pub fn validate(self, cores: usize) -> Result<StartPlan, Refusal> {
         let (cluster, place) = match &self.file {
             Some(file) => (read(&file.to_string_lossy())?, file.display().to_string()),
-            None => (self.described.cluster(self.node.unwrap_or(1), cores)?, "the command line".to_owned()),
+            None => {
+                let sync = self.data_dir.is_some().then_some(Durability::Sync);
+                let durability = self.durability.map(Durability::from).or(sync).unwrap_or_default();
+                let node = self.node.unwrap_or(1);
+                (self.described.cluster(node, cores, durability)?, "the command line".to_owned())
+            }
         };
+        let is = cluster.durability;
+        match (self.durability.map(Durability::from), &self.data_dir) {
+            (Some(said), _) if said != is => refuse!(
+                "--durability {said}: {place} says durability = \"{is}\", for all nodes; change it there, or leave the flag \
+                 out"
+            ),
+            (_, Some(_)) if is == Durability::None && self.file.is_some() => refuse!(
+                "--data-dir: {place} does not say that nodes keep what is committed; write durability = \"sync\" into it, \
+                 or leave the flag out"
+            ),
+            (_, Some(_)) if is == Durability::None => {
+                refuse!("--durability none keeps nothing: leave it or --data-dir out")
+            }
+            (_, None) if is == Durability::Sync => {
+                refuse!(
+                    "nodes of this cluster keep what is committed: give this one a directory of its own with --data-dir"
+                )
+            }
+            _ => {}
+        }
         let memory = self.memory.unwrap_or_else(machine::data_bytes);
         cluster.check_reach().map_err(|error| Refusal::from(error.to_string()))?;
         if self.role == ProcessRole::Oracle {
@@ -301,7 +350,7 @@ const HTTP: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8401);
 
 impl Described {
     /// The cluster that a file with the same content would describe, checked in the same way.
-    fn cluster(&self, node: u16, cores: usize) -> Result<Cluster, Refusal> {
+    fn cluster(&self, node: u16, cores: usize, durability: Durability) -> Result<Cluster, Refusal> {
         if self.tables.is_empty() {
             refuse!(
                 "a node needs tables: give some, such as --table account:hash --table entry, or a file that describes the \
@@ -321,7 +370,7 @@ impl Described {
         let shards = self.shards.unwrap_or(cores);
         // A string of JSON is one of TOML.
         let mut text = format!(
-            "cluster = {}\nprotocol = \"{}\"\nscheme = \"{}\"\n",
+            "cluster = {}\nprotocol = \"{}\"\nscheme = \"{}\"\ndurability = \"{durability}\"\n",
             Value::from(self.cluster.as_deref().unwrap_or("plimsoll")),
             pair.protocol,
             pair.scheme

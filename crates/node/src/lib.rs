@@ -3,13 +3,11 @@
 //!
 //! A node holds its part of every table in memory and commits transactions that clients coordinate.
 //! It starts whether or not the others are there; what needs them waits. SIGTERM and Ctrl-C stop
-//! it: what it has sent leaves, then the process ends with status 0.
-//!
-//! Left out: durability. What a node holds is gone when it ends, and the others are told nothing of
-//! it but that; a data directory is claimed (`data_dir`), and nothing more is in it yet.
+//! it: what it has sent leaves, then the process ends with status 0. A node with a data directory
+//! has what it had before once it has read its logs; without one, what a node holds is gone when it
+//! ends.
 
 pub mod cli;
-mod data_dir;
 mod http;
 pub mod moves;
 pub mod secret;
@@ -45,11 +43,10 @@ const COMPLAIN_AFTER: Duration = Duration::from_secs(5);
 pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::error::Error>> {
     log(plan.log).map_err(|error| error.to_string())?;
     let (cluster, node) = (&plan.cluster, &plan.node);
-    // Held until the process ends.
-    let _claim = plan.data_dir.as_ref().map(|path| data_dir::claim(path, cluster, node.id)).transpose()?;
     let listener = bind(cluster, &node.listen)
         .map_err(|error| taken(error, &node.listen, "other nodes and clients", "; see `listen`", node))?;
-    let engine = Arc::new(Engine::join(cluster, node.id, listener, Some(plan.memory))?);
+    let data_dir = plan.data_dir.as_deref();
+    let engine = Arc::new(Engine::join(cluster, node.id, listener, Some(plan.memory), data_dir)?);
     let pair = cluster.pair;
     let troubles = Arc::new(Troubles::default());
     if let Some(address) = &node.http {
@@ -74,6 +71,7 @@ pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::e
         scheme = pair.scheme.name(),
         shards = node.shards,
         tables = cluster.tables.len(),
+        durability = %cluster.durability,
         address = %node.listen,
         "up"
     );
@@ -81,16 +79,26 @@ pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::e
         tracing::warn!("transactions are NOT serializable under {}: it is for comparison only", pair.scheme);
     }
     let (mut ready, mut alarm, mut complained) = (false, false, false);
+    let mut recovered = data_dir.is_none();
     let mut absent: Vec<u16> = Vec::new();
     let begun = Instant::now();
     while !stop.load(SeqCst) {
+        if !recovered && engine.is_recovered()? {
+            recovered = true;
+            engine.note_others()?;
+            tracing::info!(seconds = begun.elapsed().as_secs_f64(), "has what it had: the logs were read");
+        }
         let gone = std::mem::replace(&mut absent, engine.missing().collect());
         if gone != absent {
             tracing::debug!(missing = missing(cluster, &absent), "others have come or gone");
         }
-        let now = absent.is_empty();
+        let now = absent.is_empty() && recovered;
         match (ready, now) {
-            (false, true) => tracing::info!("connected to all other nodes"),
+            (false, true) => {
+                engine.note_others()?;
+                tracing::info!("connected to all other nodes");
+            }
+            (_, false) if absent.is_empty() => {}
             (true, false) => {
                 tracing::warn!("not connected to {}", missing(cluster, &absent));
                 complained = true;
@@ -253,7 +261,7 @@ fn look(engine: &Engine, cluster: &Cluster, troubles: &Troubles, id: u16, begun:
                 messages: status.counters.oracle_messages,
             }
         }),
-        ready: engine.missing().next().is_none(),
+        ready: engine.missing().next().is_none() && engine.is_recovered().unwrap_or(false),
         shut_out: !troubles.is_empty() && engine.runtime().met().iter().all(|&life| life == 0),
         troubles,
         uptime_seconds: begun.elapsed().as_secs_f64(),

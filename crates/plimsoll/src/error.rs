@@ -165,7 +165,7 @@ pub enum Error {
     SnapshotGone,
     /// A cluster has the tables of its file, and no others can be made.
     TablesAreFixed,
-    /// The slots of a database with a data directory do not move.
+    /// The slots of a database that is kept on disk do not move.
     SlotsAreFixed,
     /// Slots are numbered from 0 to [`SLOTS`] - 1.
     NoSuchSlot {
@@ -290,7 +290,7 @@ impl fmt::Display for Error {
             Error::SlotsAreFixed => {
                 write!(
                     f,
-                    "slots do not move in a database with a data directory: open it with as many shards as it needs"
+                    "slots do not move where what is committed is kept on disk: begin with as many shards as it will need"
                 )
             }
             Error::NoSuchSlot { slot } => {

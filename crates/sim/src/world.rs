@@ -204,6 +204,7 @@ impl Blueprint<'_> {
         let configs = self.configs();
         let low_waters = LowWaters::of_machines(self, P::Scheme::slots(&configs[0]));
         let (watched, logs, database) = (self.recorder.is_some(), plan.logs, plan.seed);
+        let data_shards = plan.shards;
         let makers = (0..shards + usize::from(P::Scheme::ORACLE)).map(|shard| {
             let (layout, config, options) = (self.layout.clone(), configs[shard].clone(), self.options);
             // The oracle has none; it is given any.
@@ -215,8 +216,13 @@ impl Blueprint<'_> {
                 base.installs = Some(Vec::new());
                 base.on_install = online.clone().map(told);
                 base.steps = watched.then(Vec::new);
-                if logs {
-                    base.log(Identity { database, shard: shard as u16, lineage: 0 }, LOG);
+                match () {
+                    () if !logs => {}
+                    () if shard < data_shards => {
+                        base.log(Identity { database, shard: shard as u16, lineage: 0 }, LOG);
+                    }
+                    // As a client's, it begins anew after a crash.
+                    () => base.others_log(),
                 }
                 P::new(base, options)
             };

@@ -295,15 +295,17 @@ impl Joining {
             Ok(Address { id, address: address.into(), shards })
         };
         let clock = Clock::with_offset(join.clock_offset);
+        let life = clock.now().0;
         let network = Network {
             cluster: join.cluster,
             role: Role::Member { node: join.node, listener },
             clients: 0,
-            volatile: true,
             nodes: (0..).zip(join.nodes).map(address).collect::<io::Result<_>>()?,
             secret: Some(join.secret),
             silence: SILENCE,
-            life: clock.now().0,
+            life,
+            memory: life,
+            met: Vec::new(),
             clock,
             clock_limit: None,
         };

@@ -172,9 +172,7 @@ fn a_node_that_is_killed_takes_its_data_along_and_says_so() {
     assert!(scene.connect_within(Duration::from_millis(500)).is_err());
 
     // All nodes again are a cluster again.
-    let mut other = scene.nodes[0].take().unwrap();
-    other.kill().unwrap();
-    other.wait().unwrap();
+    scene.kill(1);
     scene.start(1);
     let db = scene.connect();
     let rows = db.snapshot(Freshness::Newest).unwrap().scan(entries, ..).unwrap().count();
@@ -213,11 +211,7 @@ fn a_client_that_was_taken_for_dead_does_not_come_back_to_nodes_that_have_lost_w
     let mut scene = Scene::new(&[1, 1]);
     (1..=2).for_each(|id| scene.start(id));
     let mut client = cut_off(&scene);
-    for id in 1..=2 {
-        let mut node = scene.nodes[id - 1].take().unwrap();
-        node.kill().unwrap();
-        node.wait().unwrap();
-    }
+    (1..=2).for_each(|id| scene.kill(id));
     (1..=2).for_each(|id| scene.start(id));
     drop(scene.connect());
     client.0.stdin.as_mut().unwrap().write_all(b"go on\n").unwrap();

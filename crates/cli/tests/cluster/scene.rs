@@ -18,6 +18,8 @@ pub struct Scene {
     pub directory: PathBuf,
     pub http: Vec<u16>,
     pub nodes: Vec<Option<Child>>,
+    /// Whether nodes keep what is committed, each in a directory of its own.
+    kept: bool,
 }
 
 /// Whether the scheme that these keys name has an oracle.
@@ -60,7 +62,8 @@ impl Scene {
         std::fs::write(directory.join("cluster.toml"), text).unwrap();
         write_secret(&directory.join("secret"), "correct horse battery\n");
         let http = ports.chunks(2).map(|pair| pair[1]).collect();
-        Scene { directory, http, nodes: (0..=shards.len()).map(|_| None).collect() }
+        let nodes = (0..=shards.len()).map(|_| None).collect();
+        Scene { directory, http, nodes, kept: keys.contains("durability = \"sync\"") }
     }
 
     /// Two nodes and an oracle that is node 3 here, all of them running.
@@ -77,12 +80,24 @@ impl Scene {
     pub fn start(&mut self, id: usize) {
         let number = id.to_string();
         let who = if id == self.nodes.len() { ["--role", "oracle"] } else { ["--node", &number] };
-        let child = plimsoll(&["start", path(&self.file()), who[0], who[1]])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut command = plimsoll(&["start", path(&self.file()), who[0], who[1]]);
+        if self.kept {
+            command.arg("--data-dir").arg(self.data_dir(id));
+        }
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         self.nodes[id - 1] = Some(child);
+    }
+
+    /// Where a node keeps what is committed.
+    pub fn data_dir(&self, id: usize) -> PathBuf {
+        self.directory.join(format!("data-{id}"))
+    }
+
+    /// Ends a node, which has no time to prepare for it.
+    pub fn kill(&mut self, id: usize) {
+        let mut node = self.nodes[id - 1].take().expect("the node runs");
+        node.kill().unwrap();
+        node.wait().unwrap();
     }
 
     /// Starts a node, and keeps what it says.
@@ -122,14 +137,23 @@ impl Scene {
 
     /// What a node answers to a GET.
     pub fn get(&self, id: usize, path: &str) -> (u16, String) {
+        self.try_get(id, path).unwrap()
+    }
+
+    /// Whether a node listens and serves.
+    pub fn is_ready(&self, id: usize) -> bool {
+        self.try_get(id, "/ready").is_ok_and(|(status, _)| status == 200)
+    }
+
+    fn try_get(&self, id: usize, path: &str) -> Result<(u16, String), ureq::Error> {
         let url = format!("http://127.0.0.1:{}{path}", self.http[id - 1]);
         let agent: ureq::Agent = ureq::Agent::config_builder()
             .timeout_global(Some(PATIENCE))
             .http_status_as_error(false)
             .build()
             .into();
-        let mut answer = agent.get(&url).call().unwrap();
-        (answer.status().as_u16(), answer.body_mut().read_to_string().unwrap())
+        let mut answer = agent.get(&url).call()?;
+        Ok((answer.status().as_u16(), answer.body_mut().read_to_string()?))
     }
 
     pub fn signal(&mut self, id: usize, signal: &str) {

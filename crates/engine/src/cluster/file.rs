@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use super::tables::{TableEntry, table};
 use super::{
-    CLIENTS_MAX, Cluster, ClusterError, MAX_STALENESS, NodeConfig, ORACLE_ID, OracleConfig, checksum,
-    content, said, secret,
+    CLIENTS_MAX, Cluster, ClusterError, Durability, MAX_STALENESS, NodeConfig, ORACLE_ID, OracleConfig,
+    checksum, content, said, secret,
 };
+use crate::data_dir::is_logged;
 use crate::schema::{SHARDS_MAX, STALENESS_MAX, Schema};
 
 /// The file, as it is written and as nodes send it to clients.
@@ -28,6 +29,8 @@ pub(super) struct File {
     max_staleness_ms: Option<u64>,
     #[serde(default = "clients")]
     clients: usize,
+    #[serde(default)]
+    durability: Durability,
     oracle: Option<OracleEntry>,
     #[serde(default)]
     node: Vec<NodeEntry>,
@@ -96,6 +99,12 @@ pub(super) fn build(mut file: File, directory: &Path) -> Result<Cluster, Cluster
     if file.one_round && pair != (Pair { protocol: Protocol::Occ, scheme: Scheme::Dst }) {
         return content(format!("one_round has no effect under {pair}: leave it out, or choose occ and dst"));
     }
+    if file.durability == Durability::Sync && !is_logged(pair) {
+        return content(format!(
+            "durability = \"sync\": what is committed under {pair} cannot be kept on disk; leave it out, or choose \
+             occ, two_pl or client_2pc under dst, none or rc"
+        ));
+    }
     let oracle = oracle(file.oracle, pair)?;
     let mut schema = Schema::new();
     for entry in file.table {
@@ -114,6 +123,7 @@ pub(super) fn build(mut file: File, directory: &Path) -> Result<Cluster, Cluster
         tables: schema.tables().to_vec(),
         max_staleness,
         clients: file.clients,
+        durability: file.durability,
         secret,
         description,
     };

@@ -17,8 +17,8 @@ const TABLE: TableId = TableId(0);
 /// A client whose clock is off by this offset, which no node sets right.
 fn client(cluster: &Cluster, place: usize, offset_ns: i64) -> Engine {
     let clock = Clock::with_offset(Clock::new().offset().saturating_add_signed(offset_ns));
-    let network = cluster.network(Role::Client { place }, clock, None);
-    let engine = Engine::take_part(cluster, network, None).expect("it starts");
+    let network = cluster.network(Role::Client { place }, clock, None, None);
+    let engine = Engine::take_part(cluster, network, None, None).expect("it starts");
     engine.wait_for_others(PATIENCE).expect("all are there");
     engine
 }

@@ -39,8 +39,8 @@ use std::time::{Duration, Instant};
 use std::{slice, thread};
 
 use plimsoll_engine::{
-    Cluster, Engine, EngineOptions, OpenError, SHARDS_MAX, STALENESS_MAX, SchemaError, TABLES_MAX,
-    check_table, machine,
+    Cluster, Durability, Engine, EngineOptions, OpenError, SHARDS_MAX, STALENESS_MAX, SchemaError,
+    TABLES_MAX, check_table, machine,
 };
 use plimsoll_store::written_bytes;
 use plimsoll_txn::messages::MoveOutcome;
@@ -194,6 +194,8 @@ struct Inner {
     large: Admission,
     tally: Tally,
     options: Options,
+    /// Whether what is committed is kept on disk.
+    logs: bool,
     /// The largest timestamp that any client was told of.
     told: AtomicU64,
     /// Takes turns among shards for work that any of them can do.
@@ -246,6 +248,7 @@ impl Database {
             admission: Admission::new(options.transactions_per_shard.saturating_mul(options.shards)),
             large: Admission::new(usize::MAX),
             tally: Tally::default(),
+            logs: options.data_dir.is_some(),
             options,
             told: AtomicU64::new(0),
             next: AtomicUsize::new(0),
@@ -306,6 +309,7 @@ impl Database {
             admission: Admission::new(options.transactions_per_shard),
             large: Admission::new(LARGE_AT_ONCE),
             tally: Tally::default(),
+            logs: cluster.durability == Durability::Sync,
             options,
             told: AtomicU64::new(0),
             next: AtomicUsize::new(0),
@@ -411,7 +415,7 @@ impl Database {
         if let Some(slot) = slots.iter().find(|slot| usize::from(slot.0) >= SLOTS) {
             return Err(Error::NoSuchSlot { slot: slot.0 });
         }
-        if inner.options.data_dir.is_some() {
+        if inner.logs {
             return Err(Error::SlotsAreFixed);
         }
         let begun = Instant::now();

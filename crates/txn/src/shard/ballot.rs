@@ -115,7 +115,9 @@ pub struct Votes {
     /// How many votes were given: RECORD, and REFUSE.
     given: [u64; 2],
     outgoing: Vec<(ShardId, Request)>,
-    /// If the shard logs: what of the above has changed since the last pass.
+    /// Whether the shards that hold data log, so that their votes outlive them.
+    logs: bool,
+    /// If this shard logs: what of the above has changed since the last pass.
     changed: Option<Changed>,
 }
 
@@ -159,18 +161,21 @@ impl Votes {
             lost: BTreeSet::new(),
             given: [0; 2],
             outgoing: Vec::new(),
+            logs: false,
             changed: None,
         }
     }
 
     /// Whether votes outlive a process.
     pub(crate) fn logs(&self) -> bool {
-        self.changed.is_some()
+        self.logs
     }
 
-    /// From now on each shard of the database is a fate of its own, and votes outlive a process.
-    pub(super) fn log(&mut self) {
-        self.changed = Some(Changed::default());
+    /// From now on each shard of the database is a fate of its own, and votes outlive a process;
+    /// those of this shard too, if it has data.
+    pub(super) fn log(&mut self, here: bool) {
+        self.logs = true;
+        self.changed = here.then(Changed::default);
     }
 
     /// Whether there is something that the log must hear of.
@@ -225,10 +230,9 @@ impl Votes {
     /// if shards log, has another log. Such shards commit by votes.
     #[inline]
     pub(crate) fn elsewhere(&self, shard: ShardId) -> bool {
-        match self.changed {
-            Some(_) if planted(Mutant::OneFate) => self.in_another_process(shard),
-            Some(_) => shard != self.shard,
-            None => self.in_another_process(shard),
+        match self.logs && !planted(Mutant::OneFate) {
+            true => shard != self.shard,
+            false => self.in_another_process(shard),
         }
     }
 
@@ -243,13 +247,14 @@ impl Votes {
     /// Whether any shard is [`Votes::elsewhere`].
     #[inline]
     pub(crate) fn distributed(&self) -> bool {
-        match self.changed {
-            Some(_) => self.processes.len() > 1,
-            None => self.processes.first() != self.processes.last(),
+        match self.logs {
+            true => self.processes.len() > 1,
+            false => self.processes.first() != self.processes.last(),
         }
     }
 
-    /// Whether a voter of a transaction, or its coordinator, is [`Votes::elsewhere`]. All of these shards come to the same answer.
+    /// Whether a voter of a transaction, or its coordinator, is [`Votes::elsewhere`]. All of these
+    /// shards come to the same answer.
     pub(crate) fn between_processes(&self, txn: TxnId, voters: impl IntoIterator<Item = ShardId>) -> bool {
         let mut others = voters.into_iter().chain([txn.coordinator]);
         self.distributed() && others.any(|shard| self.elsewhere(shard))
@@ -267,7 +272,7 @@ impl Votes {
     /// What a shard's votes last for: its life or, if shards log, its log, which outlives it.
     #[inline]
     pub(crate) fn lineage(&self, shard: ShardId) -> u64 {
-        if self.changed.is_some() { 0 } else { self.life(shard) }
+        if self.logs { 0 } else { self.life(shard) }
     }
 
     /// The channel to a shard of another process was connected, in this life, or was reset

@@ -38,8 +38,13 @@ use crate::timestamp::Scheme;
 impl<S: Scheme> Base<S> {
     /// From now on the shard logs. Its log is still to be read.
     pub fn log(&mut self, identity: Identity, settings: Settings) {
-        self.votes.log();
+        self.votes.log(true);
         self.journal = Some(Box::new(Journal::new(identity, settings)));
+    }
+
+    /// The shards that hold data log. This one holds none and does not, as that of a client.
+    pub fn others_log(&mut self) {
+        self.votes.log(false);
     }
 
     /// Why the shard's log could not be read, or written last, if so.

@@ -85,10 +85,13 @@ pub struct Network {
     /// ([`crate::real::Runtime::heard_clocks`]). Nodes connect to each other whatever their clocks
     /// say.
     pub clock_limit: Option<Duration>,
-    /// Whether a node that ends loses its data. If so, processes that have met a node refuse any
-    /// other life of it, because its data would seem never to have existed; and a node admits
-    /// clients only once it has been connected to all other nodes.
-    pub volatile: bool,
+    /// What tells the data of this node from any other that it might have: its life if a node that
+    /// ends loses what it held, else a number that stays as long as its data does. Processes that
+    /// have met a node refuse another *memory* of it, because what it held would seem never to have
+    /// existed. That of a client means nothing.
+    pub memory: u64,
+    /// The memories of other nodes that were met earlier, by the nodes' numbers.
+    pub met: Vec<(u16, u64)>,
 }
 
 impl fmt::Debug for Network {
@@ -157,10 +160,12 @@ pub(super) struct Cluster {
     /// By shard here and shard of a node: the life of the node that the pair is connected to; 0 if
     /// it is not connected.
     live: Vec<AtomicU64>,
-    volatile: bool,
-    /// By node: the first life that was met; 0 if none.
+    /// See [`Network::memory`].
+    pub(super) memory: u64,
+    /// By node: the first memory that was met; 0 if none.
     known: Vec<AtomicU64>,
-    /// Whether all shards here have been connected to all nodes at the same time, once.
+    /// Whether all shards here have been connected to all nodes at the same time, once, or all nodes
+    /// were met earlier. Then clients are admitted.
     formed: AtomicBool,
     pub(super) clock: Clock,
     /// See [`Network::clock_limit`]; `None` for a node.
@@ -208,6 +213,10 @@ impl Cluster {
             Role::Member { .. } => descriptors(shards, total - shards, network.clients)?,
             Role::Client { .. } => Descriptors { room: 1, clients: 0 },
         };
+        let known = |node: usize| {
+            let met = network.met.iter().find(|(id, _)| *id == listed[node].id);
+            met.map_or(0, |&(_, memory)| memory)
+        };
         Ok(Cluster {
             id: network.cluster,
             nodes,
@@ -218,9 +227,9 @@ impl Cluster {
             secret: network.secret.clone().unwrap_or_default(),
             life: network.life,
             live: (0..shards * total).map(|_| AtomicU64::new(0)).collect(),
-            volatile: network.volatile,
-            known: listed.iter().map(|_| AtomicU64::new(0)).collect(),
-            formed: AtomicBool::new(listed.len() == 1),
+            memory: network.memory,
+            formed: AtomicBool::new((0..listed.len()).all(|node| node == here || known(node) != 0)),
+            known: (0..listed.len()).map(|node| AtomicU64::new(known(node))).collect(),
             clock: network.clock,
             clock_limit: network.clock_limit.filter(|_| matches!(network.role, Role::Client { .. })),
             heard: listed.iter().map(|_| OnceLock::new()).collect(),
@@ -341,8 +350,6 @@ impl Cluster {
         if life == 0 {
             return;
         }
-        let known = &self.known[self.index_of(peer)];
-        let _ = known.compare_exchange(0, life, Relaxed, Relaxed);
         let mut others = (0..self.shards_of_nodes()).filter(|peer| !self.own().contains(peer));
         let connected = |live: &AtomicU64| live.load(Relaxed) != 0;
         let all = others.all(|peer| {
@@ -353,19 +360,27 @@ impl Cluster {
         }
     }
 
-    /// Refuses a process that claims to be a node that was met in another life, because it does not
-    /// have that life's data. It was started as a replacement, or by mistake as a duplicate.
-    pub(super) fn check_memory(&self, peer: ShardId, life: u64) -> Result<(), Refusal> {
+    /// Refuses a process that claims to be a node that was met with another memory, because it does
+    /// not have that data. It was started as a replacement, or by mistake as a duplicate.
+    pub(super) fn check_memory(&self, peer: ShardId, memory: u64) -> Result<(), Refusal> {
         let index = self.index_of(peer);
         let Some(known) = self.known.get(index).map(|known| known.load(Relaxed)) else { return Ok(()) };
-        match self.volatile && known != 0 && known != life {
+        match known != 0 && known != memory {
             true if self.is_connected(index) => Err(Refusal::running(&self.nodes[index])),
             true => Err(Refusal::Forgotten),
             false => Ok(()),
         }
     }
 
-    /// By node: the first life that was met; 0 if none.
+    /// The same, and remembers the memory of a node that was not met before.
+    pub(super) fn meet(&self, peer: ShardId, memory: u64) -> Result<(), Refusal> {
+        if let Some(known) = self.known.get(self.index_of(peer)) {
+            let _ = known.compare_exchange(0, memory, Relaxed, Relaxed);
+        }
+        self.check_memory(peer, memory)
+    }
+
+    /// By node: the first memory that was met; 0 if none.
     pub(super) fn met(&self) -> Vec<u64> {
         self.known.iter().map(|known| known.load(Relaxed)).collect()
     }
@@ -393,7 +408,7 @@ impl Cluster {
 
     /// Whether clients are admitted.
     pub(super) fn is_open(&self) -> bool {
-        !self.volatile || self.formed.load(Relaxed)
+        self.formed.load(Relaxed)
     }
 }
 
@@ -472,8 +487,9 @@ mod tests {
             cluster: 1,
             role: Role::Member { node: 4, listener: TcpListener::bind("127.0.0.1:0").unwrap() },
             clients: 0,
-            volatile: false,
             life: 1,
+            memory: 1,
+            met: Vec::new(),
             nodes: nodes
                 .iter()
                 .map(|&(id, address, shards)| Address { id, address: address.parse().unwrap(), shards })
@@ -507,19 +523,22 @@ mod tests {
     }
 
     #[test]
-    fn another_life_of_a_node_that_was_met_is_refused_and_the_reason_depends_on_whether_the_first_is_there() {
+    fn another_memory_of_a_node_that_was_met_is_refused_and_the_reason_depends_on_whether_the_first_is_there()
+    {
         let nodes = [HERE, (5, "127.0.0.1:5", 1), (9, "[::1]:9", 2)];
-        let lossy = |volatile| Cluster::new(&Network { volatile, ..network(None, &nodes) }, 2).unwrap();
-        let cluster = lossy(true);
+        let cluster = Cluster::new(&network(None, &nodes), 2).unwrap();
         let (here, [five, nine]) = (ShardId(1), [2, 3].map(ShardId));
-        let check = |life| cluster.check_memory(nine, life);
+        let check = |memory| cluster.check_memory(nine, memory);
         assert_eq!(check(10), Ok(()), "it was never met");
-        cluster.set_live(here, nine, 10);
-        cluster.set_live(here, five, 7);
+        assert!(!cluster.is_open());
+        for (peer, memory) in [(nine, 10), (five, 7)] {
+            assert_eq!(cluster.meet(peer, memory), Ok(()));
+            cluster.set_live(here, peer, 1);
+        }
         assert_eq!(check(10), Ok(()));
         // Later or earlier, and whichever of its shards is connected.
-        for (shard, life) in [(3, 11), (3, 9), (4, 11)] {
-            let refusal = cluster.check_memory(ShardId(shard), life).unwrap_err();
+        for (shard, memory) in [(3, 11), (3, 9), (4, 11)] {
+            let refusal = cluster.meet(ShardId(shard), memory).unwrap_err();
             let said = refusal.to_string();
             assert!(said.starts_with("node 9 is alive and connected, at [::1]:9, "), "{said}");
         }
@@ -527,10 +546,11 @@ mod tests {
         assert!(said.starts_with("node 5 is alive and connected, at 127.0.0.1:5, "), "{said}");
         cluster.set_live(here, nine, 0);
         assert_eq!((check(10), check(11)), (Ok(()), Err(Refusal::Forgotten)));
-        // Nodes that keep their data may come back in any life.
-        let cluster = lossy(false);
-        cluster.set_live(here, nine, 10);
-        assert_eq!(cluster.check_memory(nine, 11), Ok(()));
+        // A node that keeps its data knows whom it has met.
+        let met = vec![(9, 10), (5, 7)];
+        let cluster = Cluster::new(&Network { met, ..network(None, &nodes) }, 2).unwrap();
+        assert!(cluster.is_open());
+        assert_eq!((cluster.meet(nine, 10), cluster.meet(nine, 11)), (Ok(()), Err(Refusal::Forgotten)));
     }
 
     #[test]

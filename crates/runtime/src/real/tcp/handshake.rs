@@ -559,7 +559,7 @@ impl Handshakes {
         conversation
     }
 
-    fn hand_over(&mut self, number: u32, Agreed { shard, peer, life }: Agreed) {
+    fn hand_over(&mut self, number: u32, Agreed { shard, peer, life, .. }: Agreed) {
         let Conversation { mut stream, mut greeting, dial, with, .. } = self.remove(number);
         let now_ns = self.clock.now().0;
         // The shard will register the socket with its own poll.

@@ -10,7 +10,7 @@
 //! A side that finds an error sends the error's number and closes the connection. A refusal has no
 //! text, and even an address in it travels as a number, so no text of a stranger gets into a log.
 //! The listener judges a hello by its content alone: which processes are or were connected it tells
-//! only a dialer that knows the secret. A dialer that has met another life of the listener refuses
+//! only a dialer that knows the secret. A dialer that has met another memory of the listener refuses
 //! at once, since a listener that receives a proof takes the dialer for its peer. The address in
 //! that refusal is the one it has just dialed, so it reveals nothing.
 //!
@@ -39,7 +39,7 @@ use super::places::PlaceLease;
 /// The first bytes of every hello.
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"plimsoll");
 /// The version of hellos, of frames, and of the meaning of messages.
-pub(super) const VERSION: u16 = 7;
+pub(super) const VERSION: u16 = 8;
 /// Maximum length of a handshake message in bytes, without its length field.
 pub(super) const MESSAGE_MAX: usize = 256;
 
@@ -165,7 +165,8 @@ impl fmt::Display for Refusal {
             Refusal::Malformed => "what it says makes no sense",
             Refusal::PlaceTaken => "another client has its place",
             Refusal::Forgotten => {
-                "it was started again and has lost its part of the data: start all nodes of the cluster again"
+                "it has lost its part of the data: give it the data directory that it had; if it had none, start all \
+                 nodes of the cluster again"
             }
             Refusal::NotOpen => "the nodes of the cluster have not all met yet",
             Refusal::Clock => "the clocks of the two are too far apart",
@@ -196,8 +197,9 @@ pub(super) struct Hello {
     pub(super) topology: u32,
     pub(super) shards: u16,
     pub(super) who: Who,
-    /// Its life.
+    /// Its life, and what it remembers: [`Network::memory`](super::Network::memory).
     pub(super) life: u64,
+    pub(super) memory: u64,
     /// The sender's shard, and the shard it wants to talk to.
     pub(super) from: u16,
     pub(super) to: u16,
@@ -207,7 +209,7 @@ pub(super) struct Hello {
     pub(super) clock_ns: u64,
 }
 
-wire!(struct Hello { magic, version, cluster, topology, shards, who, life, from, to, nonce, clock_ns });
+wire!(struct Hello { magic, version, cluster, topology, shards, who, life, memory, from, to, nonce, clock_ns });
 
 /// The result of a handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -215,8 +217,9 @@ pub(super) struct Agreed {
     /// The shard of this process.
     pub(super) shard: ShardId,
     pub(super) peer: ShardId,
-    /// The life of the peer's process.
+    /// The life of the peer's process, and what it remembers.
     pub(super) life: u64,
+    pub(super) memory: u64,
 }
 
 /// The next step of a handshake.
@@ -314,6 +317,7 @@ impl Greeting {
             }
             (PROOF, Some(agreed), Some(_)) => {
                 self.check_proof(Side::Listener, body)?;
+                self.cluster.meet(agreed.peer, agreed.memory)?;
                 Ok(Next::Agreed(Vec::new(), agreed))
             }
             (PROOF, Some(agreed), None) => {
@@ -336,6 +340,7 @@ impl Greeting {
             shards: cluster.shards() as u16,
             who: cluster.me(),
             life: cluster.life,
+            memory: cluster.memory,
             from: from.0,
             to: to.0,
             nonce: self.nonce,
@@ -374,19 +379,19 @@ impl Greeting {
             if dialed != (shard, peer) {
                 return Err(Refusal::Shard);
             }
-            cluster.check_memory(peer, hello.life)?;
+            cluster.check_memory(peer, hello.memory)?;
             if !cluster.may_connect(other, hello.clock_ns) {
                 return Err(Refusal::Clock);
             }
         }
-        Ok(Agreed { shard, peer, life: hello.life })
+        Ok(Agreed { shard, peer, life: hello.life, memory: hello.memory })
     }
 
     /// Admits a dialer that knows the secret, unless another process, a later life or another
     /// client is connected in its stead.
-    fn admit(&mut self, Agreed { shard, peer, life }: Agreed) -> Result<(), Refusal> {
+    fn admit(&mut self, Agreed { shard, peer, life, memory }: Agreed) -> Result<(), Refusal> {
         let cluster = &self.cluster;
-        cluster.check_memory(peer, life)?;
+        cluster.check_memory(peer, memory)?;
         let dialer = cluster.index_of(peer);
         if !cluster.dials(dialer, cluster.here) {
             return Err(Refusal::Direction);
@@ -397,7 +402,7 @@ impl Greeting {
             Who::Node(_) if cluster.has_later(shard, peer, life) => return Err(Refusal::Superseded),
             Who::Node(_) => {}
         }
-        Ok(())
+        cluster.meet(peer, memory)
     }
 
     fn mac(&self, side: Side) -> Hmac<Sha256> {
@@ -469,7 +474,8 @@ mod tests {
             silence: SILENCE,
             clock: crate::real::Clock::new(),
             clock_limit: None,
-            volatile: false,
+            memory: 1,
+            met: Vec::new(),
         }
     }
 
@@ -540,7 +546,10 @@ mod tests {
         for secret in ["", "a secret"] {
             let (dialer, listener) = (cluster(9, 1, &NODES, secret), cluster(9, 2, &NODES, secret));
             let (at_dialer, at_listener) = meet(dialer, listener, 1, 2);
-            let agreed = |shard, peer, life| Agreed { shard: ShardId(shard), peer: ShardId(peer), life };
+            let agreed = |shard, peer, life| {
+                let (shard, peer) = (ShardId(shard), ShardId(peer));
+                Agreed { shard, peer, life, memory: 1 }
+            };
             assert_eq!(at_dialer, Next::Agreed(Vec::new(), agreed(1, 2, 102)));
             assert!(matches!(at_listener, Next::Agreed(_, said) if said == agreed(2, 1, 101)));
         }
@@ -573,12 +582,10 @@ mod tests {
 
     #[test]
     fn who_is_there_and_who_was_only_those_hear_who_know_the_secret() {
-        let nodes = || {
-            let network = Network { volatile: true, ..like(9, 2, &NODES, "a secret") };
-            Arc::new(Cluster::new(&network, 2).unwrap())
-        };
+        let nodes = || cluster(9, 2, &NODES, "a secret");
         let (connected, gone) = (nodes(), nodes());
         for here in [&connected, &gone] {
+            here.meet(ShardId(0), 2).expect("it is the first");
             here.set_live(ShardId(2), ShardId(0), 50);
         }
         gone.set_live(ShardId(2), ShardId(0), 0);

@@ -29,11 +29,11 @@
 //! * a newer connection to the same peer replaces it: a peer may be back before this side has
 //!   noticed the end of the old connection.
 //!
-//! Two processes may claim to be the same node. If a node that ends loses its data
-//! ([`Network::volatile`]), the process that was met first is believed, because the other does not
-//! have that data. The other is refused: it is told that the first is connected and where
-//! ([`Refusal::Running`]) or, if the first is gone, that the data is gone with it
-//! ([`Refusal::Forgotten`]). Normally only the lower-numbered node dials. A node that has heard
+//! Two processes may claim to be the same node. If they remember different things
+//! ([`Network::memory`]), as they do if a node that ends loses its data, the process that was met
+//! first is believed, because the other does not have that data. The other is refused: it is told
+//! that the first is connected and where ([`Refusal::Running`]) or, if the first is gone, that the
+//! data is gone with it ([`Refusal::Forgotten`]). Normally only the lower-numbered node dials. A node that has heard
 //! from no peer for 3 s dials the lower-numbered ones as well, so that a duplicate of a running
 //! node learns why it is ignored. If a node keeps its data, the process that was started later is
 //! believed, because it was started to replace the other. Of two clients in one place the first is

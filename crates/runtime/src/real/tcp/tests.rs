@@ -132,6 +132,7 @@ impl Participant for Till {
 struct Plan {
     nodes: Vec<Address>,
     clients: usize,
+    /// Whether nodes forget what they held when they end.
     volatile: bool,
     secret: Option<Vec<u8>>,
     silence: Duration,
@@ -156,13 +157,15 @@ impl Plan {
     }
 
     fn network(&self, role: Role) -> Network {
+        let life = Clock::new().now().0;
         Network {
             cluster: 7,
             role,
             nodes: self.nodes.clone(),
             clients: self.clients,
-            volatile: self.volatile,
-            life: Clock::new().now().0,
+            life,
+            memory: if self.volatile { life } else { 1 },
+            met: Vec::new(),
             secret: self.secret.clone(),
             silence: self.silence,
             clock: Clock::new(),

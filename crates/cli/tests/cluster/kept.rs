@@ -1,0 +1,171 @@
+//! Clusters whose nodes keep what is committed: they are killed and come back.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread;
+use std::time::Duration;
+
+use plimsoll::{Database, Error, Freshness, Key};
+
+use crate::scene::{Scene, account, balance, fill, path, plimsoll, refused, total};
+use crate::waiting::until;
+
+const ACCOUNTS: u64 = 60;
+const CLIENTS: u64 = 3;
+
+fn kept(protocol: &str) -> Scene {
+    Scene::under(&format!("durability = \"sync\"\nprotocol = \"{protocol}\"\n"), &[1, 1, 1])
+}
+
+fn number(client: u64, round: u64) -> Key {
+    Key::of_u64(client << 32 | round)
+}
+
+/// Lets clients end when it goes out of scope, also if a test fails.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, SeqCst);
+    }
+}
+
+/// Moves money, and makes a note of each move in the same transaction. Returns the moves that were
+/// acknowledged.
+fn moves(db: &Database, client: u64, stop: &AtomicBool) -> Vec<u64> {
+    let (accounts, entries) = (db.table("account").unwrap(), db.table("entry").unwrap());
+    let mut done = Vec::new();
+    for round in 0.. {
+        if stop.load(SeqCst) {
+            break;
+        }
+        let (from, to) = ((client + 7 * round) % ACCOUNTS, (3 * client + 11 * round + 1) % ACCOUNTS);
+        if from == to {
+            continue;
+        }
+        let moved = db.transact(|txn| -> Result<(), Error> {
+            let had = balance(txn.get(accounts, &account(from))?);
+            let other = balance(txn.get(accounts, &account(to))?);
+            txn.put(accounts, &account(from), &(had - 1).to_be_bytes())?;
+            txn.put(accounts, &account(to), &(other + 1).to_be_bytes())?;
+            txn.insert(entries, &number(client, round), b"moved")
+        });
+        match moved {
+            Ok(()) => done.push(round),
+            Err(Error::Unreachable { .. } | Error::InDoubt { .. }) => {}
+            Err(other) => panic!("{other}"),
+        }
+    }
+    done
+}
+
+/// Checks that no money and no acknowledged move is missing.
+fn check(db: &Database, done: &[Vec<u64>]) {
+    assert_eq!(total(db, ACCOUNTS), ACCOUNTS * 1000);
+    let snapshot = db.snapshot(Freshness::Newest).unwrap();
+    let entries = db.table("entry").unwrap();
+    let rows: BTreeSet<Key> = snapshot.scan(entries, ..).unwrap().map(|row| row.unwrap().0).collect();
+    for (client, rounds) in (0..).zip(done) {
+        let missing: Vec<_> =
+            rounds.iter().filter(|&&round| !rows.contains(&number(client, round))).collect();
+        assert!(missing.is_empty(), "of client {client}, {} moves: {missing:?}", rounds.len());
+    }
+}
+
+#[test]
+fn what_was_acknowledged_outlives_nodes_that_are_killed_and_nobody_else_has_to_be_started_anew() {
+    for protocol in ["occ", "two_pl", "client_2pc"] {
+        let mut scene = kept(protocol);
+        (1..=3).for_each(|id| scene.start(id));
+        let db = scene.connect();
+        fill(&db, ACCOUNTS);
+        let stop = AtomicBool::new(false);
+        let done: Vec<Vec<u64>> = thread::scope(|scope| {
+            let ends = Ends(&stop);
+            let clients: Vec<_> = (0..CLIENTS)
+                .map(|client| {
+                    let (db, stop) = (&db, &stop);
+                    scope.spawn(move || moves(db, client, stop))
+                })
+                .collect();
+            for id in [3, 1, 2] {
+                thread::sleep(Duration::from_millis(400));
+                scene.kill(id);
+                thread::sleep(Duration::from_millis(200));
+                scene.start(id);
+                until("it has its place again", || scene.is_ready(id).then_some(()));
+            }
+            thread::sleep(Duration::from_millis(400));
+            drop(ends);
+            clients.into_iter().map(|client| client.join().unwrap()).collect()
+        });
+        assert!(done.iter().all(|rounds| rounds.len() > 10), "{protocol}: {done:?}");
+        check(&db, &done);
+        // All at once, and the client lives on.
+        (1..=3).for_each(|id| scene.kill(id));
+        (1..=3).for_each(|id| scene.start(id));
+        let known = || db.snapshot(Freshness::Newest).ok()?.get(db.table("account")?, &account(0)).ok();
+        until("the client is connected again", known);
+        until("all are there", || (scene.status().1).then_some(()));
+        check(&db, &done);
+        drop(db);
+        check(&scene.connect(), &done);
+    }
+}
+
+#[test]
+fn a_node_without_the_directory_that_it_had_is_refused() {
+    let mut scene = kept("occ");
+    (1..=3).for_each(|id| scene.start(id));
+    let db = scene.connect();
+    fill(&db, ACCOUNTS);
+    until("they have met", || (scene.status().1).then_some(()));
+    drop(db);
+    // Nobody of those who have met it need live on.
+    (1..=3).for_each(|id| scene.kill(id));
+    let (there, aside) = (scene.data_dir(2), scene.directory.join("aside"));
+    std::fs::rename(&there, &aside).unwrap();
+    (1..=3).for_each(|id| scene.start(id));
+    thread::sleep(Duration::from_secs(1));
+    assert_eq!(scene.get(1, "/ready").0, 503);
+    assert!(scene.connect_within(Duration::from_millis(500)).is_err());
+    let status = plimsoll(&["status", path(&scene.file())]).output().unwrap();
+    let said = String::from_utf8_lossy(&status.stdout).into_owned();
+    assert!(said.contains("give it the data directory that it had"), "{said}");
+    // With its own it is welcome.
+    scene.kill(2);
+    std::fs::remove_dir_all(&there).unwrap();
+    std::fs::rename(&aside, &there).unwrap();
+    scene.start(2);
+    assert_eq!(total(&scene.connect(), ACCOUNTS), ACCOUNTS * 1000);
+}
+
+#[test]
+fn what_cannot_be_kept_is_refused_with_the_way_out() {
+    let scene = kept("occ");
+    let file = scene.file();
+    let start = ["start", path(&file), "--node", "1"];
+    let says = |more: &[&str], said: &str| {
+        let heard = refused(&[&start[..], more].concat());
+        assert!(heard.contains(said), "{heard}");
+    };
+    says(&[], "--data-dir");
+    says(&["--data-dir", "x", "--durability", "none"], "says durability = \"sync\"");
+    let bare = Scene::new(&[1]);
+    let file = bare.file();
+    let heard = refused(&["start", path(&file), "--data-dir", "x"]);
+    assert!(heard.contains("write durability = \"sync\" into it"), "{heard}");
+    let without = ["start", "--table", "account", "--durability"];
+    assert!(refused(&[&without[..], &["sync"]].concat()).contains("--data-dir"));
+    let none = [&without[..], &["none", "--data-dir", "x"]].concat();
+    assert!(refused(&none).contains("--durability none keeps nothing"));
+    // A file where the directory should be.
+    let blocked = scene.data_dir(1);
+    std::fs::write(&blocked, "").unwrap();
+    says(&["--data-dir", path(&blocked)], "the data directory cannot be used");
+    std::fs::remove_file(&blocked).unwrap();
+    let text = std::fs::read_to_string(scene.file()).unwrap();
+    std::fs::write(scene.file(), format!("scheme = \"gts\"\n{text}[oracle]\naddress = \"127.0.0.1:1\"\n"))
+        .unwrap();
+    says(&["--data-dir", path(&blocked)], "cannot be kept on disk");
+}
