@@ -158,6 +158,10 @@ pub struct BenchArgs {
     /// process may use]. When it is used a run ends early, with its figures.
     #[arg(long, value_parser = size, value_name = "SIZE", help_heading = "Scale")]
     pub memory: Option<u64>,
+    /// Keep what is committed in a directory below this one, as a database with a data directory
+    /// does: a transaction is committed when it is on disk. Removed after each run.
+    #[arg(long, value_name = "DIR", help_heading = "Scale", conflicts_with_all = ["processes", "cluster"])]
+    pub data_dir: Option<PathBuf>,
     /// Allow more shards than cores: then some share a thread, or processes a core.
     #[arg(long, help_heading = "Scale")]
     pub oversubscribe: bool,
@@ -300,6 +304,10 @@ const EXAMPLES: &[(&str, &str)] = &[
     (
         "plimsoll bench smallbank --load 10%..110% --duration 3s",
         "The same when transactions arrive at fixed times, from a tenth of the peak to beyond it.",
+    ),
+    (
+        "plimsoll bench smallbank --data-dir /var/tmp --concurrency 256",
+        "Commits that are on disk before they are answered; more in flight share a sync.",
     ),
     (
         "plimsoll bench smallbank --accounts 1000 --duration 2s --check",

@@ -19,6 +19,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use plimsoll_engine::machine;
 use plimsoll_node::cli::{MoveArgs, StartArgs, StatusArgs};
 use plimsoll_node::secret::SecretArgs;
+use plimsoll_node::verify::VerifyArgs;
 use plimsoll_page::help;
 
 #[cfg(feature = "sim")]
@@ -91,6 +92,14 @@ pub enum Command {
     /// each node has, and the numbers of its shards. A slot cannot be used while it is on its way;
     /// transactions that need it try again, and snapshots wait.
     Move(MoveArgs),
+    /// Look a data directory through, file by file, and change nothing.
+    ///
+    /// Reads every log and image of a node, or of a database in one process, and compares all
+    /// checksums. Says of each file what it holds, and where it is damaged. A tail that a crash has
+    /// torn is no damage.
+    ///
+    /// Exit status: 0 nothing is wrong; 1 something is; 2 it cannot be looked through.
+    Verify(VerifyArgs),
     /// Make the secret of a cluster, in a file that only its owner can read.
     ///
     /// Processes that know the secret can read and write everything; others are refused. A cluster

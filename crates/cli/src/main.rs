@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use clap::Parser;
 use plimsoll_engine::machine;
 use plimsoll_node::cli::{MoveArgs, StartArgs};
-use plimsoll_node::{moves, secret, status};
+use plimsoll_node::{moves, secret, status, verify};
 use plimsoll_page::terminal;
 
 use cli::{Cli, Command};
@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         Command::Start(args) => start(*args),
         Command::Status(args) => args.validate().map_err(Into::into).and_then(|plan| status::status(&plan)),
         Command::Move(args) => move_slots(args),
+        Command::Verify(args) => verify::look_through(&args),
         Command::Secret(args) => secret::make(args).map(|()| true).map_err(Into::into),
         #[cfg(feature = "dike")]
         Command::Dike(args) => plimsoll_dike::cli::execute(args, interruption),

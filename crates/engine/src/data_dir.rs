@@ -20,9 +20,11 @@ use std::io::{ErrorKind, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use plimsoll_replication::{Identity, Settings};
-use plimsoll_runtime::real::{Directory, Who};
+use plimsoll_replication::{Identity, Report, Settings};
+use plimsoll_runtime::real::{Directory, Runtime, Who};
+use plimsoll_runtime::{Echo, Env};
 use plimsoll_txn::pairs::{Pair, Protocol, Scheme};
+use plimsoll_types::ShardId;
 use serde::{Deserialize, Serialize};
 
 use crate::{Cluster, OpenError};
@@ -64,7 +66,7 @@ pub(crate) struct DataDir {
 }
 
 /// Whether the transactions of a pair are logged.
-pub(crate) fn is_logged(Pair { protocol, scheme }: Pair) -> bool {
+pub fn is_logged(Pair { protocol, scheme }: Pair) -> bool {
     protocol != Protocol::Rococo && matches!(scheme, Scheme::Dst | Scheme::None | Scheme::Rc)
 }
 
@@ -88,6 +90,11 @@ impl Owner {
         let checksum = format!("{:016x}", cluster.id);
         let node = Some(Member { id, cluster: cluster.name.clone(), checksum });
         Owner { shards, node, ..Owner::alone(cluster.pair, 0, new) }
+    }
+
+    /// What a shard's log belongs to.
+    fn identity(&self, shard: u16) -> Identity {
+        Identity { database: self.database, shard, lineage: 0 }
     }
 
     /// What it is, in a sentence.
@@ -166,7 +173,7 @@ impl DataDir {
 
     /// What a shard's log belongs to, and how it is kept.
     pub(crate) fn log(&self, shard: u16) -> (Identity, Settings) {
-        (Identity { database: self.owner.database, shard, lineage: 0 }, Settings::default())
+        (self.owner.identity(shard), Settings::default())
     }
 
     /// What changes the file `owner` later. The directories stay with the shards.
@@ -201,6 +208,64 @@ impl Notes {
         }
         Ok(())
     }
+}
+
+/// What there is to say of a data directory.
+#[derive(Debug)]
+pub struct Verified {
+    /// Whose it is.
+    pub owner: String,
+    /// By shard.
+    pub shards: Vec<VerifiedShard>,
+}
+
+/// What there is to say of the directory of a shard.
+#[derive(Debug)]
+pub struct VerifiedShard {
+    /// Its number in the whole database.
+    pub shard: usize,
+    /// The directory.
+    pub directory: PathBuf,
+    /// `None` if it has no log.
+    pub report: Option<Report>,
+    /// Whether something is wrong.
+    pub good: bool,
+}
+
+/// Looks all files of a data directory through, and changes nothing. `begins` is called with the
+/// position of each shard among those of the directory, and how many there are. Fails if the
+/// directory cannot be read, or a process has it.
+pub fn verify(path: &Path, mut begins: impl FnMut(usize, usize)) -> Result<Verified, OpenError> {
+    let owner_path = path.join("owner");
+    let Some(owner) = read(&owner_path)? else {
+        return Err(OpenError::DataDir(owner_path, ErrorKind::NotFound.into()));
+    };
+    if owner.format != FORMAT {
+        return Err(OpenError::OtherDatabase { path: path.to_owned(), is: owner.describe() });
+    }
+    let (count, mut shards) = (owner.shards.len(), Vec::new());
+    for (position, shard) in owner.shards.clone().enumerate() {
+        begins(position, count);
+        let directory = of(path, shard);
+        let report = match has_log(path, shard) {
+            true => Some(look_through(&directory, shard, owner.identity(shard as u16))?),
+            false => None,
+        };
+        let good = report.as_ref().map_or(!owner.begun, Report::is_good);
+        shards.push(VerifiedShard { shard, directory, report, good });
+    }
+    Ok(Verified { owner: owner.describe(), shards })
+}
+
+fn look_through(path: &Path, shard: usize, identity: Identity) -> Result<Report, OpenError> {
+    let directory = Directory::open(path).map_err(|error| OpenError::Directory(error.to_string()))?;
+    let maker = Box::new(Echo::default) as plimsoll_runtime::real::Maker<Echo>;
+    let runtime = Runtime::with_disks(vec![maker], 1, None, vec![directory]).map_err(OpenError::Threads)?;
+    let report = runtime.run_on(ShardId(0), move |env| async move {
+        let disk = env.disk().expect("the shard has a directory");
+        plimsoll_replication::verify(&disk, Some(identity)).await
+    });
+    report.map_err(|error| OpenError::Log { shard: shard as u16, why: error.to_string() })
 }
 
 /// The directory of a shard.

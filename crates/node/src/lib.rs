@@ -1,5 +1,6 @@
 //! `plimsoll start`: a node of a cluster, until it is told to stop. `plimsoll status`: the cluster
-//! as it is. `plimsoll move`: where its data is.
+//! as it is. `plimsoll move`: where its data is. `plimsoll verify`: whether what a node has kept is
+//! whole.
 //!
 //! A node holds its part of every table in memory and commits transactions that clients coordinate.
 //! It starts whether or not the others are there; what needs them waits. SIGTERM and Ctrl-C stop
@@ -14,6 +15,7 @@ pub mod secret;
 pub mod state;
 pub mod status;
 mod troubles;
+pub mod verify;
 
 use std::io::ErrorKind;
 use std::net::TcpListener;

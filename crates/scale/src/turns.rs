@@ -178,6 +178,7 @@ fn plan(pair: Pair, shards: usize, duration: Duration) -> BenchPlan {
         shards,
         processes: None,
         cluster: None,
+        data_dir: None,
         fill: false,
         loads: Vec::new(),
         concurrency: CONCURRENCY,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_args::{JsonOutput, Refusal, Switch, json_output, refuse, within};
-use plimsoll_engine::{Cluster, machine};
+use plimsoll_engine::{Cluster, is_logged, machine};
 use plimsoll_page::file::check_writable;
 use plimsoll_page::units;
 use plimsoll_txn::pairs::{LEGAL_PAIRS, Pair, Protocol, Scheme};
@@ -65,6 +65,8 @@ pub struct BenchPlan {
     /// Shards that coordinate transactions: the first ones of all processes, or, on a cluster, this
     /// client.
     pub coordinators: usize,
+    /// Where what is committed is kept, in a directory for each run; none: in memory only.
+    pub data_dir: Option<PathBuf>,
     /// Bytes that the data may take in all processes; none: most of what there is.
     pub memory: Option<u64>,
     /// Transactions per second to start over all shards; none: one after the other, as fast as they
@@ -119,6 +121,7 @@ impl BenchArgs {
         let pairs = self.pairs()?;
         self.of_the_workload.refuse_others(workload)?;
         self.refuse_flags_without_effect(&pairs)?;
+        self.refuse_what_is_not_kept(&pairs)?;
         let (processes, shards) = self.shards(cores)?;
         let seed = self.seed.unwrap_or(1);
         let distributed = self.distributed;
@@ -168,6 +171,7 @@ impl BenchArgs {
         Ok(BenchPlan {
             scale,
             pairs,
+            data_dir: self.data_dir.clone(),
             memory: self.memory,
             lock_policy: self.lock_policy.unwrap_or(LockPolicy::WaitDie),
             one_round: self.one_round,
@@ -274,6 +278,23 @@ impl BenchArgs {
         Ok(())
     }
 
+    /// Judges `--data-dir`.
+    fn refuse_what_is_not_kept(&self, pairs: &[Pair]) -> Result<(), Refusal> {
+        let Some(directory) = &self.data_dir else { return Ok(()) };
+        if let Some(pair) = pairs.iter().find(|&&pair| !is_logged(pair)) {
+            refuse!(
+                "--data-dir: what is committed under {pair} cannot be kept on disk; choose occ, two_pl or client_2pc under dst, none or rc"
+            );
+        }
+        if !directory.is_dir() {
+            refuse!(
+                "--data-dir {}: there is no such directory; make it, or give another",
+                directory.display()
+            );
+        }
+        Ok(())
+    }
+
     /// The number of processes, and of shards over all of them.
     fn shards(&self, cores: usize) -> Result<(Option<usize>, usize), Refusal> {
         let processes = self.processes.map(|n| within(n, "processes", 1, PROCESSES_MAX)).transpose()?;
@@ -362,6 +383,9 @@ impl BenchPlan {
                 }
             }
             Scheme::None => {}
+        }
+        if self.data_dir.is_some() {
+            set("durability", "sync".into());
         }
         if let Some(memory) = self.memory {
             set("memory_bytes", memory.into());

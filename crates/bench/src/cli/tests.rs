@@ -159,6 +159,24 @@ fn an_illegal_pair_lists_the_legal_ones() {
 }
 
 #[test]
+fn what_cannot_be_kept_on_disk_is_refused() {
+    let here = std::env::temp_dir();
+    let here = here.to_str().expect("a plain name");
+    let kept = plan(&format!("bench smallbank --data-dir {here}")).expect("fine");
+    assert!(kept.config(kept.pairs[0]).iter().any(|(name, value)| name == "durability" && value == "sync"));
+    let sentence = "choose occ, two_pl or client_2pc under dst, none or rc";
+    refuses(
+        &format!("bench smallbank --scheme gts --data-dir {here}"),
+        &format!("--data-dir: what is committed under occ/gts cannot be kept on disk; {sentence}"),
+    );
+    refuses(
+        "bench smallbank --data-dir /nowhere/at/all",
+        "--data-dir /nowhere/at/all: there is no such directory; make it, or give another",
+    );
+    parser_refuses(&format!("bench smallbank --processes 2 --data-dir {here}"), "cannot be used with");
+}
+
+#[test]
 fn impossible_sizes_are_refused() {
     refuses("bench tpcc --warehouses 0", "--warehouses 0 is too small: give 1 or more");
     refuses("bench tpcc --warehouses-per-shard 0", "--warehouses-per-shard 0 is too small: give 1 or more");

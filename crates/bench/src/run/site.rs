@@ -5,7 +5,8 @@
 //! as long as they take. The leader of the run (`mod.rs`) has one site that it calls, in its own
 //! process, or tells several over pipes (`members.rs`).
 
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -335,6 +336,26 @@ pub struct Site {
     found: Tally,
     /// Since when one of its processes is not connected.
     missed_since: Option<Instant>,
+    /// What is kept on disk goes when the engine has ended.
+    _scratch: Option<Scratch>,
+}
+
+/// The data directory of one run.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn below(directory: &Path) -> Scratch {
+        static RUNS: AtomicU32 = AtomicU32::new(0);
+        let run = RUNS.fetch_add(1, Relaxed);
+        Scratch(directory.join(format!("plimsoll-bench-{}-{run}", std::process::id())))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // It may never have been made.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 impl Site {
@@ -374,11 +395,15 @@ impl Site {
                 plan.memory.unwrap_or_else(machine::data_bytes) / plan.processes.unwrap_or(1) as u64,
             ),
         };
-        let engine = match network {
-            None => Engine::start(pair, workload.tables(), options)?,
-            Some(network) => Engine::networked(pair, workload.tables(), options, network)?,
+        let scratch = plan.data_dir.as_deref().map(Scratch::below);
+        let engine = match (network, &scratch) {
+            (None, None) => Engine::start(pair, workload.tables(), options)?,
+            (None, Some(Scratch(path))) => {
+                Engine::open_in(path, pair, &workload.tables(), options).map_err(std::io::Error::other)?
+            }
+            (Some(network), _) => Engine::networked(pair, workload.tables(), options, network)?,
         };
-        Ok(Site::over(engine, workload, plan, place))
+        Ok(Site { _scratch: scratch, ..Site::over(engine, workload, plan, place) })
     }
 
     /// Joins a running cluster as a client.
@@ -421,6 +446,7 @@ impl Site {
             cluster: None,
             found: Tally::default(),
             missed_since: None,
+            _scratch: None,
         }
     }
 

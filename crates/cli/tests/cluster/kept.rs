@@ -141,6 +141,53 @@ fn a_node_without_the_directory_that_it_had_is_refused() {
 }
 
 #[test]
+fn a_directory_is_looked_through_and_damage_is_told_with_its_place_and_refused() {
+    let mut scene = kept("occ");
+    (1..=3).for_each(|id| scene.start(id));
+    let db = scene.connect();
+    fill(&db, ACCOUNTS);
+    (0..20).for_each(|number| {
+        let entries = db.table("entry").unwrap();
+        db.transact(|txn| txn.put(entries, &Key::of_u64(number), b"x")).unwrap();
+    });
+    drop(db);
+    let directory = scene.data_dir(1);
+    assert!(refused(&["verify", path(&directory)]).contains("in use"));
+    (1..=3).for_each(|id| scene.kill(id));
+    let look = |more: &[&str]| {
+        let output = plimsoll(&[&["verify", path(&directory)], more].concat()).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    let (code, said) = look(&[]);
+    assert!(code == Some(0) && said.contains("node 1 of cluster \"bank\"") && said.contains("entries 0 to"));
+    assert!(said.ends_with("\nNothing is wrong.\n"), "{said}");
+    // One bit of the first batch.
+    let segment = directory.join("shard-00000").join(format!("log-{:020}", 1));
+    let flip = || {
+        let mut bytes = std::fs::read(&segment).unwrap();
+        bytes[150] ^= 1;
+        std::fs::write(&segment, bytes).unwrap();
+    };
+    flip();
+    let (code, said) = look(&["--json"]);
+    let report: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((code, &report["good"]), (Some(1), &false.into()));
+    let says = report["shards"][0]["files"][0]["says"].as_str().unwrap();
+    assert!(says.contains("is damaged at byte"), "{says}");
+    let file = scene.file();
+    let start = ["start", path(&file), "--node", "1", "--data-dir", path(&directory)];
+    let heard = refused(&start);
+    assert!(heard.contains("damaged at byte") && heard.contains("backup"), "{heard}");
+    flip();
+    assert_eq!(look(&[]).0, Some(0), "nothing has changed it");
+    std::fs::remove_dir_all(directory.join("shard-00000")).unwrap();
+    let (code, said) = look(&[]);
+    assert!(code == Some(1) && said.contains("its log is missing"), "{said}");
+    assert!(refused(&start).contains("bring its files back"));
+    assert!(refused(&["verify", path(&scene.directory)]).contains("the data directory cannot be used"));
+}
+
+#[test]
 fn what_cannot_be_kept_is_refused_with_the_way_out() {
     let scene = kept("occ");
     let file = scene.file();
