@@ -488,10 +488,12 @@ mod tests {
     fn like(id: u64, node: u16, nodes: &[u16], secret: &str) -> Network {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
+        // They have met before.
+        let met = nodes.iter().map(|&id| (id, 1)).collect();
         let nodes = nodes.iter().map(|&id| Address { id, address: address.into(), shards: 2 }).collect();
         let secret = (!secret.is_empty()).then(|| secret.as_bytes().to_vec());
         let life = 100 + u64::from(node);
-        Network { cluster: id, nodes, life, secret, ..network(Role::Member { node, listener }) }
+        Network { cluster: id, nodes, met, life, secret, ..network(Role::Member { node, listener }) }
     }
 
     /// A client of nodes 1 and 2; the places have shards 4, 5 and 6.
@@ -582,7 +584,10 @@ mod tests {
 
     #[test]
     fn who_is_there_and_who_was_only_those_hear_who_know_the_secret() {
-        let nodes = || cluster(9, 2, &NODES, "a secret");
+        let nodes = || {
+            let network = Network { met: Vec::new(), ..like(9, 2, &NODES, "a secret") };
+            Arc::new(Cluster::new(&network, 2).unwrap())
+        };
         let (connected, gone) = (nodes(), nodes());
         for here in [&connected, &gone] {
             here.meet(ShardId(0), 2).expect("it is the first");

@@ -158,6 +158,11 @@ impl Plan {
 
     fn network(&self, role: Role) -> Network {
         let life = Clock::new().now().0;
+        // Nodes that keep what they hold have met before.
+        let met = match self.volatile {
+            true => Vec::new(),
+            false => self.nodes.iter().map(|node| (node.id, 1)).collect(),
+        };
         Network {
             cluster: 7,
             role,
@@ -165,7 +170,7 @@ impl Plan {
             clients: self.clients,
             life,
             memory: if self.volatile { life } else { 1 },
-            met: Vec::new(),
+            met,
             secret: self.secret.clone(),
             silence: self.silence,
             clock: Clock::new(),
