@@ -106,6 +106,9 @@ pub enum Error {
     /// There is no memory for what the transaction writes: see
     /// [`Options::memory`](crate::Options::memory). Reads and deletions go on.
     Full,
+    /// There is no room on a disk for what the transaction writes. Reads and deletions go on, and
+    /// so do writes once there is room again.
+    DiskFull,
     /// One transaction writes more than all the memory there is for data.
     LargerThanMemory {
         /// How many bytes it would write.
@@ -245,6 +248,10 @@ impl fmt::Display for Error {
                 f,
                 "the memory for data is full: delete some, which always works, or give it more: by `Options::memory` \
                  in this process, and in a cluster to the nodes, when they are started"
+            ),
+            Error::DiskFull => write!(
+                f,
+                "the disk of a data directory is full: make room on it, and writes go on by themselves"
             ),
             Error::LargerThanMemory { bytes, limit } => write!(
                 f,

@@ -72,6 +72,7 @@ pub(super) fn gives_up(why: &str) -> &'static str {
         "unknown" => "gives up: an answer was lost",
         "clock_ahead" => "gives up: a timestamp is too far ahead of a shard's clock",
         "full" => "gives up: a shard has no memory for what it writes",
+        "disk_full" => "gives up: a shard has no room on its disk for what it writes",
         _ => "gives up: it says no itself, for what it has read",
     }
 }

@@ -29,6 +29,9 @@ pub enum Abort {
     /// A participant's process has no memory left for what the transaction writes. Reads, and writes
     /// that only delete, do not end so.
     Full,
+    /// A participant's log has no room on its disk for what the transaction writes. Reads, and
+    /// writes that only delete, do not end so.
+    DiskFull,
 }
 
 crate::wire!(
@@ -42,12 +45,13 @@ crate::wire!(
         User = 6,
         ClockAhead = 7,
         Full = 8,
+        DiskFull = 9,
     }
 );
 
 impl Abort {
     /// Every reason, in the order of the counters that report them.
-    pub const ALL: [Abort; 9] = [
+    pub const ALL: [Abort; 10] = [
         Abort::WriteConflict,
         Abort::Validation,
         Abort::Wounded,
@@ -57,6 +61,7 @@ impl Abort {
         Abort::User,
         Abort::ClockAhead,
         Abort::Full,
+        Abort::DiskFull,
     ];
 
     /// Position in [`Abort::ALL`].
@@ -76,6 +81,7 @@ impl Abort {
             Abort::User => "user",
             Abort::ClockAhead => "clock_ahead",
             Abort::Full => "full",
+            Abort::DiskFull => "disk_full",
         }
     }
 }

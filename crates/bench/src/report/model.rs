@@ -186,6 +186,8 @@ pub struct Aborts {
     pub clock_ahead: u64,
     /// There was no memory for what it writes.
     pub full: u64,
+    /// A log had no room on its disk.
+    pub disk_full: u64,
 }
 
 /// The figures of one transaction type.
@@ -399,9 +401,30 @@ impl<T: Serialize> Serialize for Named<T> {
 impl Aborts {
     /// From counters in the order of the fields, which is that of `plimsoll_types::Abort::ALL`.
     pub fn from_counts(counts: [u64; Abort::ALL.len()]) -> Aborts {
-        let [write_conflict, validation, wounded, refused, stale_term, unknown, user, clock_ahead, full] =
-            counts;
-        Aborts { write_conflict, validation, wounded, refused, stale_term, unknown, user, clock_ahead, full }
+        let [
+            write_conflict,
+            validation,
+            wounded,
+            refused,
+            stale_term,
+            unknown,
+            user,
+            clock_ahead,
+            full,
+            disk_full,
+        ] = counts;
+        Aborts {
+            write_conflict,
+            validation,
+            wounded,
+            refused,
+            stale_term,
+            unknown,
+            user,
+            clock_ahead,
+            full,
+            disk_full,
+        }
     }
 
     /// Reasons and counts, in the order of the fields.
@@ -416,6 +439,7 @@ impl Aborts {
             ("user", self.user),
             ("clock_ahead", self.clock_ahead),
             ("full", self.full),
+            ("disk_full", self.disk_full),
         ]
         .into_iter()
     }
@@ -719,6 +743,7 @@ mod tests {
             reasons,
             [
                 "clock_ahead",
+                "disk_full",
                 "full",
                 "refused",
                 "stale_term",
@@ -849,7 +874,7 @@ mod tests {
 
     #[test]
     fn roll_backs_of_the_workload_are_not_held_against_the_protocol() {
-        let aborts = Aborts::from_counts([3, 2, 0, 0, 0, 0, 10, 0, 0]);
+        let aborts = Aborts::from_counts([3, 2, 0, 0, 0, 0, 10, 0, 0, 0]);
         assert_eq!((aborts.total(), aborts.by_system()), (15, 5));
         let mut run = Run { committed: 85, aborts, ..Run::default() };
         let one = TransactionType { committed: 25, aborted: 15, per: 1, ..TransactionType::default() };

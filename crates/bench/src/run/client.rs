@@ -295,7 +295,7 @@ async fn run(
                     if abort == Abort::User {
                         break false;
                     }
-                    if abort == Abort::Full {
+                    if matches!(abort, Abort::Full | Abort::DiskFull) {
                         // Nearly every write would be refused from now on, so the run is over.
                         control.full.store(true, Relaxed);
                         break false;

@@ -549,13 +549,15 @@ impl Retry {
         let waited = self.began.elapsed();
         let bound_ns = PAUSE_MIN_NS << self.attempts.min(DOUBLINGS);
         self.attempts += 1;
-        let patience = if last == Abort::Full { patience.min(FULL_AFTER) } else { patience };
+        let full = matches!(last, Abort::Full | Abort::DiskFull);
+        let patience = if full { patience.min(FULL_AFTER) } else { patience };
         if waited >= patience {
             return Err(match last {
                 Abort::Unknown => Error::Unreachable { waited },
                 // One that was a little too far ahead would have been met by the others.
                 Abort::ClockAhead => Error::ClockAhead,
                 Abort::Full => Error::Full,
+                Abort::DiskFull => Error::DiskFull,
                 _ => Error::Contended { attempts: self.attempts, waited, last },
             });
         }

@@ -92,10 +92,12 @@ pub(crate) fn handle<P: Voter>(node: &mut P, from: ShardId, request: &mut Reques
                 vote(node, *txn);
                 return Handled::Reply(Reply::ClockAhead);
             }
-            if base.votes.unvoted(*txn) && base.admit(writes.written_bytes()).is_err() {
-                base.refused(Abort::Full);
+            if base.votes.unvoted(*txn)
+                && let Err(full) = base.admit(writes.written_bytes())
+            {
+                base.refused(full);
                 vote(node, *txn);
-                return Handled::Reply(Reply::Full);
+                return Handled::Reply(Reply::Full(full));
             }
             Handled::Reply(Reply::Vote(record(node, *txn, *stamp, writes, reads, voters)))
         }

@@ -83,11 +83,19 @@ pub(crate) struct Room {
     until: u64,
     /// When it looked last without being asked.
     swept: Timestamp,
+    /// Whether the shard's log has no room on its disk.
+    disk_is_full: bool,
 }
 
 impl Default for Room {
     fn default() -> Room {
-        Room { memory: None, counted: StoreMemory::default(), until: u64::MAX, swept: Timestamp::ZERO }
+        Room {
+            memory: None,
+            counted: StoreMemory::default(),
+            until: u64::MAX,
+            swept: Timestamp::ZERO,
+            disk_is_full: false,
+        }
     }
 }
 
@@ -95,6 +103,14 @@ impl Room {
     /// What may be written under a limit, which the shard's process shares.
     pub(crate) fn limited(memory: Arc<Memory>) -> Room {
         Room { memory: Some(memory), until: 0, ..Room::default() }
+    }
+
+    /// Notes whether the shard's log has room on its disk. What was admitted goes on.
+    pub(crate) fn note_disk(&mut self, is_full: bool) {
+        self.disk_is_full = is_full;
+        // A limit on memory is looked at again before anything is admitted; without one there is
+        // nothing to look at.
+        self.until = if is_full || self.memory.is_some() { 0 } else { u64::MAX };
     }
 
     /// Whether there is memory for that many bytes in terms of [`written_bytes`].
@@ -108,6 +124,9 @@ impl Room {
 
     #[cold]
     fn look<M: Mark>(&mut self, store: &Store<M>, bytes: u64) -> Result<(), Abort> {
+        if self.disk_is_full {
+            return Err(Abort::DiskFull);
+        }
         self.count(store);
         let Room { memory: Some(memory), until, .. } = self else { return Ok(()) };
         if memory.lacks(bytes) {
@@ -218,6 +237,15 @@ mod tests {
     fn a_process_that_is_full_admits_nothing() {
         let [mut one, _] = shards(|_| true);
         assert_eq!((one.admit(1), one.admit(0)), (Err(Abort::Full), Ok(())));
+    }
+
+    #[test]
+    fn a_log_without_room_admits_nothing_until_it_has_some() {
+        let [mut limited, _] = shards(|_| false);
+        limited.room.note_disk(true);
+        assert_eq!((limited.admit(1), limited.admit(0)), (Err(Abort::DiskFull), Ok(())));
+        limited.room.note_disk(false);
+        assert_eq!((limited.admit(1), limited.admit(LIMIT)), (Ok(()), Err(Abort::Full)));
     }
 
     #[test]

@@ -73,8 +73,8 @@ pub(crate) async fn decide<P: Voter, E: Env<P>>(
                 outcome = Err(Abort::ClockAhead);
                 break;
             }
-            Ok(Reply::Full) => {
-                outcome = Err(Abort::Full);
+            Ok(Reply::Full(full)) => {
+                outcome = Err(full);
                 break;
             }
             Ok(Reply::Outcome(_)) => unreachable!("RECORD is answered with a vote"),

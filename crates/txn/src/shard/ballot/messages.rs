@@ -1,6 +1,6 @@
 //! The messages about votes, and their encoding.
 
-use plimsoll_types::{ShardId, Timestamp, TxnId};
+use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 
 use crate::fetched::ReadRef;
 use crate::trace::About;
@@ -95,7 +95,7 @@ pub enum Reply {
     /// The vote is REFUSE, because the stamp is too far ahead of the voter's clock.
     ClockAhead,
     /// The vote is REFUSE, because the voter has no memory for what would be written.
-    Full,
+    Full(Abort),
 }
 
 impl Request {
@@ -123,7 +123,7 @@ impl Reply {
     pub(crate) fn answer(&self) -> &'static str {
         match self {
             Reply::Vote(Vote::Record(_)) => "record",
-            Reply::Vote(Vote::Refuse) | Reply::ClockAhead | Reply::Full => "refuse",
+            Reply::Vote(Vote::Refuse) | Reply::ClockAhead | Reply::Full(_) => "refuse",
             Reply::Outcome(Some(_)) => "known",
             Reply::Outcome(None) => "in doubt",
         }
@@ -160,6 +160,6 @@ plimsoll_types::wire!(
         Vote(vote) = 0,
         Outcome(outcome) = 1,
         ClockAhead = 2,
-        Full = 3,
+        Full(why) = 3,
     }
 );
