@@ -20,7 +20,7 @@ use std::io::{ErrorKind, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use plimsoll_replication::{Identity, Report, Settings};
+use plimsoll_replication::{Identity, Report};
 use plimsoll_runtime::real::{Directory, Runtime, Who};
 use plimsoll_runtime::{Echo, Env};
 use plimsoll_txn::pairs::{Pair, Protocol, Scheme};
@@ -171,9 +171,9 @@ impl DataDir {
         self.owner.met.clone()
     }
 
-    /// What a shard's log belongs to, and how it is kept.
-    pub(crate) fn log(&self, shard: u16) -> (Identity, Settings) {
-        (self.owner.identity(shard), Settings::default())
+    /// What a shard's log belongs to.
+    pub(crate) fn log_of(&self, shard: u16) -> Identity {
+        self.owner.identity(shard)
     }
 
     /// What changes the file `owner` later. The directories stay with the shards.

@@ -23,6 +23,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, mpsc};
 use std::time::{Duration, Instant};
 
+use plimsoll_replication::Settings;
 use plimsoll_runtime::LowWater;
 use plimsoll_runtime::real::{Address, Clock, Maker, Network, Refusal, Role, Runtime, Who};
 use plimsoll_store::{KeptMemory, TableMemory};
@@ -75,6 +76,8 @@ pub struct EngineOptions {
     pub record: bool,
     /// Bytes that the data of this process may take; `None`: there is no limit.
     pub memory: Option<u64>,
+    /// How logs are kept, in a directory.
+    pub log: Settings,
 }
 
 impl Default for EngineOptions {
@@ -89,6 +92,7 @@ impl Default for EngineOptions {
             max_staleness_ns: 0,
             record: false,
             memory: None,
+            log: Settings::default(),
         }
     }
 }
@@ -754,7 +758,7 @@ impl Part {
         let makers = shards.map(|shard| {
             let (layout, config, low_water) = (layout.clone(), config(shard), low_water.clone());
             let memory = memory.clone();
-            let log = data.map(|data| data.log(shard as u16));
+            let log = data.map(|data| (data.log_of(shard as u16), options.log));
             let make = move || {
                 let mut base = Base::new(&layout, &config, low_water);
                 base.installs = options.record.then(Vec::new);

@@ -25,5 +25,6 @@ pub use data_dir::{Verified, VerifiedShard, is_logged, verify};
 pub use difference::difference;
 pub use engine::{Engine, EngineOptions, Missing};
 pub use error::{OpenError, SchemaError};
+pub use plimsoll_replication::Settings as LogSettings;
 pub use runtime::{AnyRuntime, Start};
 pub use schema::{SHARDS_MAX, STALENESS_MAX, Schema, TABLES_MAX, check_table};

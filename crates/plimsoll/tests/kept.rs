@@ -5,15 +5,23 @@
 mod ledger;
 
 use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, fs};
 
-use plimsoll::{Database, OpenError, Options, Pair, Schema};
+use plimsoll::{
+    Database, Freshness, IndexKind, Key, OpenError, Options, Pair, Partitioning, Schema, TableSpec,
+};
+use plimsoll_engine::{Engine, EngineOptions, LogSettings};
+use plimsoll_types::{ShardId, TableId};
 
 /// Where the ledger is, in the process that is killed.
 const DIRECTORY: &str = "PLIMSOLL_TEST_LEDGER";
 
-fn directory(name: &str) -> std::path::PathBuf {
+/// Where the rows are, in the process that loads them until it is killed.
+const ROWS: &str = "PLIMSOLL_TEST_ROWS";
+
+fn directory(name: &str) -> PathBuf {
     let path = env::temp_dir().join(format!("plimsoll-{name}-{}", std::process::id()));
     let _ = fs::remove_dir_all(&path);
     path
@@ -77,5 +85,112 @@ fn a_directory_is_opened_as_what_it_is() {
     assert!(open(options(2)).is_none(), "all is where it was");
     fs::write(path.join("owner"), "{").expect("it can be written");
     assert!(matches!(open(options(2)), Some(OpenError::DataDir(..))));
+    fs::remove_dir_all(&path).expect("it is here");
+}
+
+fn rows() -> TableSpec {
+    TableSpec::new("rows", IndexKind::Ordered, Partitioning::Hash { bytes: 8 })
+}
+
+/// Loads rows into a directory whose logs are short, and calls `told` with the number of rows that
+/// are on disk.
+fn load(path: &Path, mut told: impl FnMut(u64) -> bool) {
+    let log = LogSettings { segment_bytes: 64 << 10, image_bytes: 100_000 };
+    let options = EngineOptions { shards: 1, pin: None, log, ..EngineOptions::default() };
+    let engine = Engine::open_in(path, Pair::default(), &[rows()], options).expect("it opens");
+    let known = engine.on_shard(ShardId(0), |shard| shard.memory()[0].rows as u64);
+    for first in (known..).step_by(10) {
+        engine.run_on(ShardId(0), move |shard| async move {
+            for row in first..first + 10 {
+                let value = row.to_be_bytes().repeat(100);
+                shard.load_row(TableId(0), &Key::of_u64(row), &[&value]);
+            }
+            shard.stable().await;
+        });
+        if !told(first + 10) {
+            return;
+        }
+    }
+}
+
+/// The process that is killed. As a test of its own it does nothing.
+#[test]
+fn rows_are_loaded_until_it_is_killed() {
+    let Some(path) = env::var_os(ROWS) else { return };
+    load(path.as_ref(), |row| writeln!(std::io::stdout(), "told {row}").is_ok());
+}
+
+/// Names of the files of the first shard that begin so.
+fn files(path: &Path, beginning: &str) -> Vec<PathBuf> {
+    let all = fs::read_dir(path.join("shard-00000")).expect("there is a shard");
+    let files = all.map(|file| file.expect("it can be read").path());
+    let name = |file: &Path| file.file_name().expect("it has a name").to_string_lossy().into_owned();
+    let mut files: Vec<_> = files.filter(|file| name(file).starts_with(beginning)).collect();
+    files.retain(|file| !name(file).ends_with(".new"));
+    files.sort();
+    files
+}
+
+fn changed(file: &Path) {
+    let mut bytes = fs::read(file).expect("it is there");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(file, bytes).expect("it can be written");
+}
+
+#[test]
+fn a_database_with_images_comes_back_without_the_beginning_of_its_log() {
+    let path = directory("images");
+    let open = || {
+        let mut schema = Schema::new();
+        schema.add(rows()).expect("it is the only one");
+        let options = Options { shards: 1, data_dir: Some(path.clone()), ..Options::default() };
+        Database::open(schema, options)
+    };
+    let check = |least: u64| {
+        let db = open().expect("it opens");
+        let table = db.table("rows").expect("it was made");
+        let snapshot = db.snapshot(Freshness::Newest).expect("it serves");
+        let mut next = 0;
+        for row in snapshot.scan(table, ..).expect("it can be read") {
+            let (key, value) = row.expect("it can be read");
+            assert_eq!((key, &value[..]), (Key::of_u64(next), &next.to_be_bytes().repeat(100)[..]));
+            next += 1;
+        }
+        assert!(next >= least, "{least} rows were told, and {next} are there");
+        drop(snapshot);
+        db.close();
+    };
+    let mut told: u64 = 0;
+    for round in 0..5 {
+        let mut child = Command::new(env::current_exe().expect("this program has a file"))
+            .args(["--exact", "rows_are_loaded_until_it_is_killed", "--nocapture"])
+            .env(ROWS, &path)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it can be started");
+        let out = BufReader::new(child.stdout.take().expect("it has an output"));
+        let told_of = |line: String| line.split("told ").nth(1)?.trim().parse().ok();
+        for row in out.lines().map_while(Result::ok).filter_map(told_of).take(60 + 37 * round) {
+            told = row;
+        }
+        child.kill().expect("it runs");
+        child.wait().expect("it was killed");
+        check(told);
+    }
+    assert_eq!(files(&path, "image-").len(), 2, "two images are kept");
+    let first = files(&path, "log-").remove(0);
+    assert!(!first.ends_with("log-00000000000000000001"), "the log was shortened: it begins with {first:?}");
+    // The image before the newest will do as well; the log alone will not.
+    let images = files(&path, "image-");
+    changed(&images[1]);
+    check(told);
+    changed(&images[0]);
+    match open().err() {
+        Some(OpenError::Log { shard: 0, why }) => {
+            assert!(why.contains("is damaged") && why.contains("and without it"), "{why}");
+        }
+        other => panic!("without its images the log is not enough, and it says {other:?}"),
+    }
     fs::remove_dir_all(&path).expect("it is here");
 }

@@ -59,11 +59,13 @@ pub struct Settings {
     /// Length of a segment in bytes: at least 4 KiB, and at most what a file can have. It is
     /// rounded up to whole sectors. A log may be opened with another length than before.
     pub segment_bytes: u64,
+    /// Least length in bytes of the entries between two images. The crate itself takes none.
+    pub image_bytes: u64,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { segment_bytes: 64 << 20 }
+        Settings { segment_bytes: 64 << 20, image_bytes: 256 << 20 }
     }
 }
 

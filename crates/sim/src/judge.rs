@@ -75,10 +75,8 @@ pub(crate) fn judge(
             found.add("garbage", drain(&mut setting));
         }
     }
-    let mut installs: Vec<Vec<Install>> = setting
-        .shards()
-        .map(|shard| setting.world.shard(shard).map(|shard| shard.take_installs()).unwrap_or_default())
-        .collect();
+    let mut installs: Vec<Vec<Install>> =
+        setting.shards().map(|shard| setting.take_installs(shard)).collect();
     if pair.has_times() {
         found.add("stamp from the future", from_the_future(&setting, &installs));
     }

@@ -27,7 +27,7 @@ use plimsoll_txn::base::Layout;
 use plimsoll_txn::messages::MoveOutcome;
 use plimsoll_txn::pairs::Pair;
 use plimsoll_txn::with_pair;
-use plimsoll_types::history::{History, Transaction as Recorded};
+use plimsoll_types::history::{History, Install, Transaction as Recorded};
 use plimsoll_types::random::Rng;
 use plimsoll_types::{Key, Partitioning, Placement, SLOTS, ShardId, Slot, TableId, TableSpec, Timestamp};
 use plimsoll_workloads::micro::{self, Micro};
@@ -42,7 +42,7 @@ use crate::online::Online;
 use crate::plan::{Nth, Plan, WorkloadName};
 use crate::recorder::Recorder;
 use crate::workload::{append, cycle, pieces, random};
-use crate::world::{AnyWorld, Blueprint};
+use crate::world::{AnyWorld, Blueprint, Lives};
 
 /// Virtual time after which faults end, whether or not the clients are done.
 const TROUBLE_NS: u64 = 20_000_000_000;
@@ -90,6 +90,8 @@ pub struct Outcome {
     pub aborts: u64,
     /// Times that slots moved.
     pub moves: u64,
+    /// Times that a shard came back from an image and the log behind it.
+    pub from_images: u64,
     /// Faults that began.
     pub faults: Vec<Occurrence>,
     /// The largest error of any clock, in nanoseconds.
@@ -298,6 +300,8 @@ pub(crate) struct Setting {
     /// How often slots have moved.
     moved: Rc<Cell<u64>>,
     recorder: Option<Recorder>,
+    /// By shard: what it installed in all its lives, if shards log.
+    lives: Vec<Rc<RefCell<Lives>>>,
     /// What watches timestamps, if transactions are ordered by them.
     pub(crate) online: Option<Rc<RefCell<Online>>>,
     /// See [`Outsider::told`].
@@ -321,8 +325,15 @@ impl Setting {
         let online = (judge::has_order(pair) && !plan.logs)
             .then(|| Rc::new(RefCell::new(Online::new(layout.tables.clone()))));
         let options = ProtocolOptions { lock_policy: plan.lock_policy, one_round: plan.one_round, ..options };
-        let blueprint =
-            Blueprint { plan, layout: &layout, options, recorder: recorder.as_ref(), online: online.clone() };
+        let lives: Vec<Rc<RefCell<Lives>>> = (0..shards).map(|_| Rc::default()).collect();
+        let blueprint = Blueprint {
+            plan,
+            layout: &layout,
+            options,
+            recorder: recorder.as_ref(),
+            online: online.clone(),
+            lives: &lives,
+        };
         let world = with_pair!(pair, P => blueprint.begin::<P>());
         let Layout { tables, placement, .. } = layout;
         Setting {
@@ -336,6 +347,7 @@ impl Setting {
             used: BTreeSet::new(),
             moved: Rc::default(),
             recorder,
+            lives: if plan.logs { lives } else { Vec::new() },
             online,
             told: Rc::default(),
         }
@@ -607,11 +619,20 @@ fn audits(setting: &mut Setting, workload: &dyn AnyWorkload, left: &ClientResult
 }
 
 impl Setting {
+    /// Takes what a shard has installed.
+    pub(crate) fn take_installs(&self, shard: ShardId) -> Vec<Install> {
+        match self.lives.get(shard.index()) {
+            Some(lives) => lives.borrow_mut().take(),
+            None => self.world.shard(shard).map(|shard| shard.take_installs()).unwrap_or_default(),
+        }
+    }
+
     pub(crate) fn outcome(&self) -> Outcome {
         Outcome {
             hash: self.world.hash(),
             virtual_ns: self.world.now(),
             moves: self.moved.get(),
+            from_images: self.lives.iter().map(|lives| lives.borrow().from_images).sum(),
             faults: self.world.occurrences().to_vec(),
             clock_error_ns: self.world.clock_error_ns(),
             ..Outcome::default()

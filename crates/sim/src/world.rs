@@ -23,6 +23,7 @@ use plimsoll_txn::pairs::LegalPair;
 use plimsoll_txn::procedure::{Reads, Scan};
 use plimsoll_txn::timestamp::{Freshness, OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::trace::Step;
+use plimsoll_types::history::Install;
 use plimsoll_types::{ColumnGroup, IndexKind, Key, Order, ShardId, TableId, TableSpec, Timestamp};
 
 use crate::online::Online;
@@ -30,8 +31,8 @@ use crate::plan::Plan;
 use crate::recorder::Recorder;
 use crate::workload::random;
 
-/// A log of small segments, so that a world has many.
-const LOG: Settings = Settings { segment_bytes: 16 << 10 };
+/// A log of small segments, so that a world has many, with an image every some 64 entries.
+const LOG: Settings = Settings { segment_bytes: 16 << 10, image_bytes: 8 << 10 };
 /// How far ahead of a clock the timestamps are that should not be believed, in nanoseconds.
 const HOUR_NS: u64 = 3_600_000_000_000;
 /// How many keys of a hash table a read in the future tries.
@@ -154,6 +155,32 @@ pub(crate) struct Blueprint<'a> {
     pub(crate) recorder: Option<&'a Recorder>,
     /// Watches timestamps.
     pub(crate) online: Option<Rc<RefCell<Online>>>,
+    /// By shard: what it installed in all its lives, if shards log.
+    pub(crate) lives: &'a [Rc<RefCell<Lives>>],
+}
+
+/// What a shard has installed in all its lives. An image has the newest versions only, so a shard that
+/// comes back does not install all of it again.
+#[derive(Default)]
+pub(crate) struct Lives {
+    /// With the indexes of the entries that they are in.
+    installs: Vec<(u64, Install)>,
+    /// How often the shard came back from an image.
+    pub(crate) from_images: u64,
+}
+
+impl Lives {
+    /// The log is read from this index. What an earlier life had behind it, and is no more, was not
+    /// on disk.
+    fn replays(&mut self, from: u64) {
+        self.installs.retain(|(index, _)| *index < from);
+        self.from_images += u64::from(from > 0);
+    }
+
+    /// Takes what was installed.
+    pub(crate) fn take(&mut self) -> Vec<Install> {
+        std::mem::take(&mut self.installs).into_iter().map(|(_, install)| install).collect()
+    }
 }
 
 impl Blueprint<'_> {
@@ -209,20 +236,25 @@ impl Blueprint<'_> {
             let (layout, config, options) = (self.layout.clone(), configs[shard].clone(), self.options);
             // The oracle has none; it is given any.
             let low_water = low_waters[self.machine(shard.min(shards - 1))].clone();
-            let online = self.online.clone();
+            let (online, lives) = (self.online.clone(), self.lives.get(shard).cloned());
             let make = move |life| {
                 let config = SchemeConfig { first_attempt: life, ..config.clone() };
                 let mut base = Base::new(&layout, &config, low_water.in_life(life));
                 base.installs = Some(Vec::new());
                 base.on_install = online.clone().map(told);
                 base.steps = watched.then(Vec::new);
-                match () {
-                    () if !logs => {}
-                    () if shard < data_shards => {
+                match lives.clone() {
+                    Some(lives) if logs && shard < data_shards => {
+                        let replays = lives.clone();
+                        base.on_replay = Some(Box::new(move |from| replays.borrow_mut().replays(from)));
+                        base.on_install = Some(Box::new(move |index, install| {
+                            lives.borrow_mut().installs.push((index, install.clone()));
+                        }));
                         base.log(Identity { database, shard: shard as u16, lineage: 0 }, LOG);
                     }
                     // As a client's, it begins anew after a crash.
-                    () => base.others_log(),
+                    _ if logs => base.others_log(),
+                    _ => {}
                 }
                 P::new(base, options)
             };
@@ -287,7 +319,7 @@ fn read_in_the_future<P: LegalPair>(
 
 /// Tells what watches timestamps of what is installed.
 fn told(online: Rc<RefCell<Online>>) -> OnInstall {
-    Box::new(move |install| online.borrow_mut().installed(install))
+    Box::new(move |_, install| online.borrow_mut().installed(install))
 }
 
 /// The low-water marks of a machine, which are those of its present life: the first of its shards

@@ -76,7 +76,11 @@ fn selection(mutant: Mutant) -> Selection {
         | LostWakeUp => ("", "dst"),
         AnswersUnstable | InstallsNotLogged | VotesNotLogged | OutcomesNotLogged => ("", ""),
         LocksNotRestored | OneFate => ("occ", ""),
-        CeilingForgotten => ("occ", "dst"),
+        CeilingForgotten | CeilingNotInImage => ("occ", "dst"),
+        LogRecycledEarly | ImageOfUnstable | VotesNotInImage | LockedNotInImage | ImageReadFromEnd => {
+            ("", "")
+        }
+        FloorNotRestored => ("", "dst"),
     };
     let moving =
         matches!(mutant, MarksLeftBehind | MoveUnnoticed | MoveUnderLocks | MapUnchecked | ScanUnchecked);
@@ -128,7 +132,8 @@ fn selection(mutant: Mutant) -> Selection {
             ..selected
         },
         AnswersUnstable | InstallsNotLogged | VotesNotLogged | OutcomesNotLogged | LocksNotRestored
-        | CeilingForgotten | OneFate => Selection {
+        | CeilingForgotten | OneFate | LogRecycledEarly | ImageOfUnstable | VotesNotInImage
+        | LockedNotInImage | ImageReadFromEnd | CeilingNotInImage | FloorNotRestored => Selection {
             logs: true,
             knobs: [("crashes_per_s", "20"), ("down_ns", "20000000")]
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))

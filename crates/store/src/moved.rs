@@ -95,6 +95,47 @@ impl<M: Mark> Store<M> {
         ranges || self.rows_with(&wanted).into_iter().any(locked)
     }
 
+    /// How many rows a table has had at the same time at most. Their numbers are below.
+    pub fn row_numbers(&self, table: TableId) -> RowId {
+        self.tables[table.index()].rows() as RowId
+    }
+
+    /// The newest versions of the row with a number; `None` if it is not linked or has none.
+    pub fn newest_of(&self, table: TableId, row: RowId) -> Option<MovedRow> {
+        let of_table = &self.tables[table.index()];
+        if !of_table.is_linked(row) {
+            return None;
+        }
+        let newest = |group| {
+            let record = self.record(At { row, column: table.group(group) });
+            let version = || (record.stamp, record.value(&self.values).map(<[u8]>::to_vec));
+            MovedRecord {
+                versions: if record.is_empty() { Vec::new() } else { vec![version()] },
+                gaps: Vec::new(),
+                trimmed: record.is_trimmed() || record.older != 0,
+            }
+        };
+        let records: Vec<_> = (0..of_table.groups as u8).map(newest).collect();
+        let empty = records.iter().all(|record| record.versions.is_empty());
+        (!empty).then(|| MovedRow { table, key: of_table.key(row), records })
+    }
+
+    /// Sets the records of a row to what [`Store::newest_of`] has given. The row may be there, with
+    /// one version of each record.
+    pub fn replace_row(&mut self, row: &MovedRow) {
+        let found = self.find(row.table.row(), &row.key).row();
+        let number = found.or_else(|| self.link(row.table, &row.key).row()).expect("a linked row exists");
+        for (group, record) in (0..).zip(&row.records) {
+            let at = At { row: number, column: row.table.group(group) };
+            for (stamp, value) in &record.versions {
+                self.replace(at, *stamp, value.as_deref());
+            }
+            if record.trimmed {
+                self.record_mut(at).set_trimmed();
+            }
+        }
+    }
+
     /// An upper bound of all marks.
     pub fn marked(&self) -> Timestamp {
         let mut marked = self.least;

@@ -12,6 +12,7 @@
 
 use std::borrow::Borrow;
 use std::hint::black_box;
+use std::mem;
 use std::ops::ControlFlow;
 
 use plimsoll_types::mutants::{Mutant, planted};
@@ -208,7 +209,8 @@ impl<M: Mark> Store<M> {
         self.floor
     }
 
-    pub(crate) fn raise_floor(&mut self, to: Timestamp) {
+    /// Rows that were deleted at this stamp or below may have been forgotten.
+    pub fn raise_floor(&mut self, to: Timestamp) {
         self.floor.raise(to);
         self.least.raise(to);
     }
@@ -412,6 +414,22 @@ impl<M: Mark> Store<M> {
         hidden
     }
 
+    /// Sets the version of a record, which has one or none: it is forgotten, whatever its stamp is.
+    pub fn replace(&mut self, at: At, stamp: Timestamp, value: Option<&[u8]>) {
+        assert_eq!(self.record(at).older, 0, "a record that is replaced has no older versions");
+        let history = mem::replace(&mut self.history, false);
+        let replaced = self.install(at, stamp, value);
+        self.history = history;
+        if replaced.is_some_and(|replaced| replaced != stamp) {
+            self.record_mut(at).set_trimmed();
+        }
+    }
+
+    /// An empty store without tables that keeps as many versions as this one.
+    pub fn anew(&self) -> Store<M> {
+        Store::new(self.history)
+    }
+
     /// Whether a row may be loaded: this key has none, or one in which nothing was ever written and
     /// nothing is locked.
     pub fn is_vacant(&mut self, table: TableId, key: &Key) -> bool {
@@ -508,7 +526,7 @@ impl<M: Mark> Store<M> {
     pub fn tidy_lock(&mut self, at: At) {
         if self.lock(at).is_none_or(Lock::is_idle) {
             let record = self.record_mut(at);
-            let word = std::mem::take(&mut record.lock);
+            let word = mem::take(&mut record.lock);
             let garbage = !record.is_present() && !record.is_queued() && record.stamp != Timestamp::MAX;
             if garbage {
                 record.set_queued(true);

@@ -186,6 +186,20 @@ mutants! {
     CeilingForgotten = "ceiling-forgotten",
     /// Shards of one process commit without votes although each has a log of its own.
     OneFate = "one-fate",
+    /// The log is recycled when an image is begun, and not when it is on disk.
+    LogRecycledEarly = "log-recycled-early",
+    /// An image is finished although the log of what is in it may not be on disk.
+    ImageOfUnstable = "image-of-unstable",
+    /// Votes are not in images.
+    VotesNotInImage = "votes-not-in-image",
+    /// Rows that somebody has locked are not in images.
+    LockedNotInImage = "locked-not-in-image",
+    /// The log is read from where the image was finished, and not from where it was begun.
+    ImageReadFromEnd = "image-read-from-end",
+    /// How far marks went is not in images.
+    CeilingNotInImage = "ceiling-not-in-image",
+    /// A shard that comes back has forgotten what it had forgotten.
+    FloorNotRestored = "floor-not-restored",
 }
 
 #[cfg(feature = "mutants")]

@@ -394,6 +394,7 @@ impl Site {
             memory: Some(
                 plan.memory.unwrap_or_else(machine::data_bytes) / plan.processes.unwrap_or(1) as u64,
             ),
+            ..EngineOptions::default()
         };
         let scratch = plan.data_dir.as_deref().map(Scratch::below);
         let engine = match (network, &scratch) {

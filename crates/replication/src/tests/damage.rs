@@ -123,7 +123,7 @@ fn a_log_that_was_cut_goes_on_and_can_be_read_again() {
         let (files, from, all, _) = directory(&disk).await;
         let which = files.iter().rposition(|(file, _)| file.as_str().starts_with("log-")).expect("a segment");
         let used = files[which].1.iter().rposition(|&byte| byte != 0).expect("a batch");
-        for (settings, number) in [(SMALL, 1), (Settings { segment_bytes: 8192 }, 2)] {
+        for (settings, number) in [(SMALL, 1), (Settings { segment_bytes: 8192, ..SMALL }, 2)] {
             let mut files = files.clone();
             files[which].1[used] ^= 1;
             restore(&disk, &files).await;

@@ -18,7 +18,7 @@ use crate::{Entries, Identity, Log, LogError, Recovered, Settings};
 
 const IDENTITY: Identity = Identity { database: 7, shard: 3, lineage: 1 };
 
-const SMALL: Settings = Settings { segment_bytes: 4096 };
+const SMALL: Settings = Settings { segment_bytes: 4096, image_bytes: 0 };
 
 /// A world of some shards with disks of this size in bytes.
 fn world(shards: usize, disk_bytes: u64, faults: &Faults, seed: u64) -> World<Nothing> {

@@ -55,7 +55,9 @@ fn long_entries_are_written_in_parts() {
     alone(|disk| async move {
         let lengths = [0, 1, (4 << 20) - 60, (4 << 20) - 4, 4 << 20, (4 << 20) + 1, 13 << 20, 5];
         let all: Vec<Vec<u8>> = lengths.iter().map(|&length| entry(length as u64, length)).collect();
-        for settings in [Settings { segment_bytes: 16 << 20 }, Settings { segment_bytes: 6 << 20 }] {
+        for settings in
+            [16 << 20, 6 << 20].map(|segment_bytes| Settings { segment_bytes, ..Settings::default() })
+        {
             restore(&disk, &Vec::new()).await;
             let (mut log, ..) = open(&disk, settings, 0).await.expect("a log begins");
             log.append(&entries(&all)).await.expect("a good disk");

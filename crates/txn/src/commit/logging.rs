@@ -6,12 +6,14 @@
 
 use std::time::Duration;
 
-use plimsoll_replication::Log;
-use plimsoll_runtime::Env;
+use plimsoll_replication::{Identity, ImageError, Log, LogError, Settings, images};
+use plimsoll_runtime::{Disk, Env};
 
+use crate::imaging;
 use crate::protocol::Protocol;
 
-/// How long the task waits before it writes again what could not be written, in nanoseconds.
+/// How long the task waits before it reads again what could not be read, or writes again what could
+/// not be written, in nanoseconds.
 const RETRY_NS: u64 = 100_000_000;
 /// How far a clock is behind a shard's ceiling after a restart at most, in nanoseconds, unless it was
 /// set back.
@@ -24,31 +26,7 @@ pub(crate) fn begins<P: Protocol, E: Env<P>>(env: &E) {
     let disk = env.disk().expect("a shard that logs has a disk");
     let env = env.clone();
     env.clone().spawn(async move {
-        let replay = |_, entry: &[u8]| env.local(|node| node.base().replay(entry));
-        let mut log = match Log::open(disk, identity, settings, 0, replay).await {
-            Ok((log, _)) => log,
-            Err(why) => return env.local(|node| node.base().log_failed(why.to_string())),
-        };
-        let recovered = env.local(|node| {
-            let (locked, least) = node.base().recover()?;
-            locked.into_iter().for_each(|(txn, locks)| node.relock(txn, locks));
-            Ok(least)
-        });
-        let least = match recovered {
-            Ok(least) => least,
-            Err(why) => return env.local(|node| node.base().log_failed(why)),
-        };
-        // No snapshot of this life may begin below what was read or answered before.
-        while env.clock() < least {
-            let behind_ns = least.0 - env.clock().0;
-            if behind_ns > BEHIND_NS {
-                let behind = Duration::from_nanos(behind_ns);
-                let why = format!("the clock is {behind:.1?} behind what the log has promised: set it right");
-                env.local(|node| node.base().log_failed(why));
-            }
-            env.sleep(behind_ns.min(BEHIND_NS)).await;
-        }
-        env.local(|node| node.base().open());
+        let Some(mut log) = open(&env, &disk, identity, settings).await else { return };
         loop {
             env.appended().await;
             let (entries, head) = env.local(|node| node.base().take_entries());
@@ -57,6 +35,115 @@ pub(crate) fn begins<P: Protocol, E: Env<P>>(env: &E) {
                 env.sleep(RETRY_NS).await;
             }
             env.local(|node| node.base().now_stable(head));
+            if let Some(below) = env.local(|node| node.base().needless()) {
+                // What cannot be recycled now is when the next image is there.
+                let _ = log.recycle(below).await;
+            }
+            imaging::begins(&env, &disk, identity, settings.image_bytes);
         }
     });
+}
+
+/// Why a shard cannot come back.
+struct Failure {
+    why: String,
+    /// Whether only the disk has failed, which may be over soon.
+    is_of_disk: bool,
+}
+
+impl From<LogError> for Failure {
+    fn from(error: LogError) -> Failure {
+        Failure { why: error.to_string(), is_of_disk: matches!(error, LogError::Disk(_)) }
+    }
+}
+
+impl From<ImageError> for Failure {
+    fn from(error: ImageError) -> Failure {
+        Failure { why: error.to_string(), is_of_disk: matches!(error, ImageError::Disk(_)) }
+    }
+}
+
+/// Reads what the shard has on disk. Returns its log once the shard serves; `None` if it never will.
+async fn open<P: Protocol, E: Env<P>>(
+    env: &E,
+    disk: &Disk,
+    identity: Identity,
+    settings: Settings,
+) -> Option<Log> {
+    let log = loop {
+        match read(env, disk, identity, settings).await {
+            Ok(log) => break log,
+            Err(Failure { why, is_of_disk }) => {
+                env.local(|node| node.base().log_failed(why));
+                if !is_of_disk {
+                    return None;
+                }
+            }
+        }
+        env.sleep(RETRY_NS).await;
+        env.local(|node| node.base().forget_read());
+    };
+    let recovered = env.local(|node| {
+        let (locked, least) = node.base().recover(log.next())?;
+        locked.into_iter().for_each(|(txn, locks)| node.relock(txn, locks));
+        Ok(least)
+    });
+    let least = match recovered {
+        Ok(least) => least,
+        Err(why) => {
+            env.local(|node| node.base().log_failed(why));
+            return None;
+        }
+    };
+    // No snapshot of this life may begin below what was read or answered before.
+    while env.clock() < least {
+        let behind_ns = least.0 - env.clock().0;
+        if behind_ns > BEHIND_NS {
+            let behind = Duration::from_nanos(behind_ns);
+            let why = format!("the clock is {behind:.1?} behind what the log has promised: set it right");
+            env.local(|node| node.base().log_failed(why));
+        }
+        env.sleep(behind_ns.min(BEHIND_NS)).await;
+    }
+    env.local(|node| node.base().open());
+    Some(log)
+}
+
+/// Reads the newest image that can be read, and the log behind it; without any image, the log from
+/// its beginning.
+async fn read<P: Protocol, E: Env<P>>(
+    env: &E,
+    disk: &Disk,
+    identity: Identity,
+    settings: Settings,
+) -> Result<Log, Failure> {
+    let mut kept = images(disk).await.map_err(ImageError::Disk)?;
+    let (mut unread, mut bytes): (Option<Failure>, u64) = (None, 0);
+    while let Some(&number) = kept.last() {
+        match imaging::read(env, disk, identity, number).await {
+            Ok(of_image) => {
+                bytes = of_image;
+                break;
+            }
+            Err(why @ (ImageError::Disk(_) | ImageError::Damaged { .. })) => {
+                unread.get_or_insert(why.into());
+                kept.pop();
+                env.local(|node| node.base().forget_read());
+            }
+            Err(why) => return Err(why.into()),
+        }
+    }
+    let start = kept.last().copied().unwrap_or(0);
+    env.local(|node| node.base().replays_from(start, bytes, &kept));
+    let replay = |index, entry: &[u8]| env.local(|node| node.base().replay_entry(index, entry));
+    match Log::open(disk.clone(), identity, settings, start, replay).await {
+        Ok((log, _)) => Ok(log),
+        Err(why) => Err(match (unread, Failure::from(why)) {
+            (None, failure) => failure,
+            (Some(image), log) => Failure {
+                why: format!("{}; and without it: {}", image.why, log.why),
+                is_of_disk: image.is_of_disk || log.is_of_disk,
+            },
+        }),
+    }
 }

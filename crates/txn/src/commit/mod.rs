@@ -5,6 +5,7 @@ pub mod any_shard;
 pub mod envelope;
 pub mod executable;
 pub mod execute;
+pub(crate) mod imaging;
 pub mod interactive;
 pub(crate) mod local;
 pub(crate) mod logging;

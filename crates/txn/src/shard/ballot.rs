@@ -220,6 +220,24 @@ impl Votes {
         recorded.map(|(&(coordinator, number), _)| TxnId { coordinator, number })
     }
 
+    /// All transactions of which there is a ballot.
+    pub(super) fn all(&self) -> impl Iterator<Item = TxnId> {
+        self.entries.keys().map(|&(coordinator, number)| TxnId { coordinator, number })
+    }
+
+    /// Coordinators that have said what of their attempts is settled.
+    pub(super) fn settled_coordinators(&self) -> impl Iterator<Item = ShardId> {
+        self.settled.keys().copied()
+    }
+
+    /// Forgets all ballots, and what coordinators have said.
+    pub(super) fn forget_all(&mut self) {
+        self.entries.clear();
+        self.settled.clear();
+        self.heard.clear();
+        self.changed = self.changed.as_ref().map(|_| Changed::default());
+    }
+
     /// What a coordinator has said of its attempts: the first of its present life, and the number
     /// below which all are settled.
     pub(super) fn told_settled(&self, coordinator: ShardId) -> (u64, u64) {

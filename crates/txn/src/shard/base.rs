@@ -239,8 +239,13 @@ pub struct OldestSnapshot {
     pub kept: KeptMemory,
 }
 
-/// A callback for every installed version.
-pub type OnInstall = Box<dyn FnMut(&Install)>;
+/// A callback for every installed version. If the shard logs, the index of the entry that has it is
+/// given as well, else 0.
+pub type OnInstall = Box<dyn FnMut(u64, &Install)>;
+
+/// A callback that is told from which index the log is read when a shard comes back: what is in
+/// entries below is not installed again.
+pub type OnReplay = Box<dyn FnMut(u64)>;
 
 /// One shard's share of a database.
 pub struct Base<S: Scheme> {
@@ -256,6 +261,8 @@ pub struct Base<S: Scheme> {
     pub installs: Option<Vec<Install>>,
     /// Called for each of these versions as well, while the run is recorded.
     pub on_install: Option<OnInstall>,
+    /// Called before the log is read, if the shard logs.
+    pub on_replay: Option<OnReplay>,
     /// The steps of transactions on this shard, in order, if they are watched; such a run is
     /// recorded as well.
     pub steps: Option<Vec<Step>>,
@@ -331,6 +338,7 @@ impl<S: Scheme> Base<S> {
             counters: Counters::default(),
             installs: None,
             on_install: None,
+            on_replay: None,
             steps: None,
             queues: false,
             released: Vec::new(),

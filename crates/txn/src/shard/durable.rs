@@ -18,7 +18,10 @@
 //! that it has at the end of the pass. When a shard comes back, it has the locks of all transactions
 //! whose outcome it does not know before it answers anything, and then asks the other voters.
 //!
-//! Left out: images, so the log is read from its beginning; moves of slots, which are refused.
+//! The log begins with an *image* once it has become long (`image.rs`). A shard reads its newest image
+//! and then the log from where the image starts; if that image is damaged, the one before it.
+//!
+//! Left out: moves of slots, which are refused.
 
 use std::mem::take;
 
@@ -39,7 +42,9 @@ impl<S: Scheme> Base<S> {
     /// From now on the shard logs. Its log is still to be read.
     pub fn log(&mut self, identity: Identity, settings: Settings) {
         self.votes.log(true);
-        self.journal = Some(Box::new(Journal::new(identity, settings)));
+        let mut journal = Journal::new(identity, settings);
+        journal.images.unlogged_tables = self.store.tables();
+        self.journal = Some(Box::new(journal));
     }
 
     /// The shards that hold data log. This one holds none and does not, as that of a client.
@@ -60,8 +65,7 @@ impl<S: Scheme> Base<S> {
         }
     }
 
-    /// Takes the entries that the log has not been given, and how many there are with those that it
-    /// was given.
+    /// Takes the entries that the log has not been given, and the index behind them.
     pub(crate) fn take_entries(&mut self) -> (Entries, u64) {
         self.journal.as_mut().map(|journal| (take(&mut journal.entries), journal.sealed)).unwrap_or_default()
     }
@@ -84,7 +88,7 @@ impl<S: Scheme> Base<S> {
         Logged { head: sealed + u64::from(journal.claimed), sealed, stable }
     }
 
-    /// So many entries are on disk.
+    /// All entries below an index are on disk.
     pub(crate) fn now_stable(&mut self, entries: u64) {
         if let Some(journal) = &mut self.journal {
             journal.stable = entries;
@@ -105,6 +109,7 @@ impl<S: Scheme> Base<S> {
         if planted(Mutant::InstallsNotLogged) {
             return;
         }
+        journal.largest.raise(stamp);
         let record = Record::Install { txn, column: at.column, key, stamp, value: value.map(<[u8]>::to_vec) };
         journal.push(&record);
     }
@@ -134,6 +139,7 @@ impl<S: Scheme> Base<S> {
             for (coordinator, number) in ballots {
                 let txn = TxnId { coordinator, number };
                 if let Some(ballot) = self.ballot(txn, &locks) {
+                    journal.largest.raise(ballot.stamp());
                     journal.push(&Record::Ballot { txn, ballot });
                 }
             }
@@ -150,15 +156,21 @@ impl<S: Scheme> Base<S> {
             }
             if take(&mut journal.claimed) || !journal.records.is_empty() {
                 let records = &mut journal.records;
+                journal.images.since += records.len() as u64;
                 journal.entries.push(|out| out.append(records));
                 journal.sealed += 1;
             }
+            self.begin_image(&mut journal, &locks);
         }
         self.journal = Some(journal);
     }
 
     /// The state of a ballot for the log; `None` if the log need not hear of it.
-    fn ballot<'a>(&self, txn: TxnId, locks: &impl Fn(TxnId) -> Option<&'a Locks>) -> Option<Ballot> {
+    pub(super) fn ballot<'a>(
+        &self,
+        txn: TxnId,
+        locks: &impl Fn(TxnId) -> Option<&'a Locks>,
+    ) -> Option<Ballot> {
         Some(match self.votes.state(txn) {
             None | Some(State::Open) => Ballot::Gone,
             Some(_) if planted(Mutant::VotesNotLogged) => return None,
@@ -199,8 +211,20 @@ impl<S: Scheme> Base<S> {
     }
 
     /// Takes an entry from the log.
-    pub(crate) fn replay(&mut self, entry: &[u8]) -> Result<(), Malformed> {
-        let mut input = Input::new(entry);
+    pub(crate) fn replay_entry(&mut self, index: u64, entry: &[u8]) -> Result<(), Malformed> {
+        if let Some(journal) = &mut self.journal {
+            (journal.sealed, journal.stable) = (index, index);
+            journal.images.since += entry.len() as u64;
+            if planted(Mutant::ImageReadFromEnd) && index < journal.images.end {
+                return Ok(());
+            }
+        }
+        self.replay(entry)
+    }
+
+    /// Takes records from the log or from an image.
+    pub(crate) fn replay(&mut self, records: &[u8]) -> Result<(), Malformed> {
+        let mut input = Input::new(records);
         while input.left() > 0 {
             self.replay_record(Record::decode(&mut input)?)?;
         }
@@ -212,16 +236,25 @@ impl<S: Scheme> Base<S> {
             Record::Install { txn, column, key, stamp, value } => {
                 self.refuse_unknown(column)?;
                 let at = self.place_of(column, &key);
-                self.install(txn, at, stamp, value.as_deref());
+                match self.is_below_image() {
+                    true => self.install_over(txn, at, stamp, value.as_deref()),
+                    false => self.install(txn, at, stamp, value.as_deref()),
+                }
                 self.recovered(stamp);
             }
             Record::Load { table, key, values } => {
                 self.refuse_unknown(table.row())?;
                 let values: Vec<&[u8]> = values.iter().map(Vec::as_slice).collect();
-                if values.len() != usize::from(self.groups(table)) || !self.store.is_vacant(table, &key) {
+                let is_above = !self.is_below_image();
+                if values.len() != usize::from(self.groups(table))
+                    || is_above && !self.store.is_vacant(table, &key)
+                {
                     return Err(Malformed("a row that was loaded twice, or has other column groups"));
                 }
-                self.store.load(table, &key, &values);
+                for (column, value) in (0..).map(|group| table.group(group)).zip(values) {
+                    let at = self.place_of(column, &key);
+                    self.store.replace(at, Timestamp::ZERO, Some(value));
+                }
             }
             Record::Table(spec) => {
                 self.create_table(spec);
@@ -237,8 +270,26 @@ impl<S: Scheme> Base<S> {
                     journal.reserved = journal.reserved.max(reserved);
                 }
             }
+            Record::Row(row) => {
+                self.refuse_unknown(row.table.row())?;
+                if row.records.len() != usize::from(self.groups(row.table)) {
+                    return Err(Malformed("a row with other column groups than its table"));
+                }
+                self.store.replace_row(&row);
+                let versions = row.records.iter().flat_map(|record| &record.versions);
+                versions.for_each(|(stamp, _)| self.recovered(*stamp));
+            }
+            Record::End { below, floor, largest } => {
+                self.recovered(largest);
+                self.replay_end(below, floor);
+            }
         }
         Ok(())
+    }
+
+    /// Whether rows of the image that was read may have what the present entry says.
+    fn is_below_image(&self) -> bool {
+        self.journal.as_ref().is_some_and(|journal| journal.sealed < journal.images.end)
     }
 
     /// A column group that no table has is in the log of another database.
@@ -276,13 +327,22 @@ impl<S: Scheme> Base<S> {
         self.votes.restore(txn, state);
     }
 
-    /// The log was read to its end. Returns the locks of the transactions that are in doubt, which
+    /// The log was read to its end, which is at `next`. Returns the locks of the transactions that are in doubt, which
     /// their protocol keeps, and the timestamp below which nothing may be stamped any more. Fails if
-    /// a number of an attempt of this life may have been used before.
-    pub(crate) fn recover(&mut self) -> Result<(Vec<(TxnId, Locks)>, Timestamp), String> {
-        let next = self.next_attempt();
+    /// the log ends before its image does, or if a number of an attempt of this life may have been
+    /// used before.
+    pub(crate) fn recover(&mut self, next: u64) -> Result<(Vec<(TxnId, Locks)>, Timestamp), String> {
+        let attempt = self.next_attempt();
         let journal = self.journal.as_mut().expect("a shard that reads its log has a journal");
-        if next < journal.reserved {
+        let end = journal.images.end;
+        if next < end {
+            return Err(format!(
+                "the log ends at entry {next}, and entries up to {end} were on disk when an image was made: \
+                 bring the files back from a backup"
+            ));
+        }
+        (journal.sealed, journal.stable) = (next, next);
+        if attempt < journal.reserved {
             return Err(
                 "the clock was set back, so that numbers of transactions would be used again: see that \
                         it is right, and start again"

@@ -4,10 +4,12 @@
 use std::collections::BTreeMap;
 
 use plimsoll_replication::{Entries, Identity, Settings};
+use plimsoll_store::MovedRow;
 use plimsoll_types::wire::Wire;
 use plimsoll_types::{ColumnGroup, Key, ShardId, TableId, TableSpec, Ticket, Timestamp, TxnId};
 
 use crate::fetched::Range;
+use crate::image::Images;
 use crate::timestamp::Scheme;
 use crate::work::Packed;
 
@@ -27,18 +29,19 @@ pub struct Journal {
     pub(super) records: Vec<u8>,
     /// Entries that the log has not been given yet.
     pub(super) entries: Entries,
-    /// How many entries were made in this life.
+    /// The index of the entry that the present pass makes; while the log is read, of the one that is
+    /// being read.
     pub(super) sealed: u64,
     /// Whether something waits for the entry of the present pass, so that there must be one.
     pub(super) claimed: bool,
-    /// How many of them are on disk.
+    /// The index behind the last entry that is on disk.
     pub(super) stable: u64,
     /// No mark is above this that an answer has told of.
     pub(super) ceiling: Timestamp,
     /// This shard begins no attempt with this number or a larger one before the log has a larger
     /// one.
     pub(super) reserved: u64,
-    /// The largest stamp in the log when it was read.
+    /// The largest stamp that the log has had.
     pub(super) largest: Timestamp,
     /// Whether the log is being read: requests wait.
     pub(super) recovering: bool,
@@ -49,11 +52,12 @@ pub struct Journal {
     /// What the log of this shard has to say of itself.
     pub(super) identity: Identity,
     pub(super) settings: Settings,
+    pub(super) images: Images,
     /// Why the log could not be read, or written last.
     pub(super) failed: Option<String>,
 }
 
-/// A record of the log.
+/// A record of the log or of an image.
 pub(super) enum Record {
     /// A version was installed.
     Install { txn: TxnId, column: ColumnGroup, key: Key, stamp: Timestamp, value: Option<Vec<u8>> },
@@ -67,6 +71,11 @@ pub(super) enum Record {
     Settled { coordinator: ShardId, first: u64, below: u64 },
     /// See [`Journal::ceiling`] and [`Journal::reserved`].
     Ceiling { to: Timestamp, reserved: u64 },
+    /// Images only: the newest versions of a row.
+    Row(MovedRow),
+    /// Images only, the last record: versions in it are of entries below an index; rows that were
+    /// deleted at the floor or below may have been forgotten; no stamp in the log was larger.
+    End { below: u64, floor: Timestamp, largest: Timestamp },
 }
 
 plimsoll_types::wire!(
@@ -77,6 +86,8 @@ plimsoll_types::wire!(
         Ballot { txn, ballot } = 4,
         Settled { coordinator, first, below } = 5,
         Ceiling { to, reserved } = 6,
+        Row(row) = 7,
+        End { below, floor, largest } = 8,
     }
 );
 
@@ -107,6 +118,16 @@ plimsoll_types::wire!(
     }
 );
 
+impl Ballot {
+    /// The stamp that is in it.
+    pub(super) fn stamp(&self) -> Timestamp {
+        match self {
+            Ballot::Recorded { stamp, .. } | Ballot::Known { stamp, .. } => *stamp,
+            Ballot::Gone | Ballot::Refused => Timestamp::ZERO,
+        }
+    }
+}
+
 /// The locks of a transaction by key: rows have other places after a restart.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LockedKeys {
@@ -136,8 +157,17 @@ impl Journal {
             locked: BTreeMap::new(),
             identity,
             settings,
+            images: Images::default(),
             failed: None,
         }
+    }
+
+    /// Forgets what was read.
+    pub(super) fn forget_read(&mut self) {
+        self.images = self.images.anew();
+        (self.sealed, self.stable, self.reserved) = (0, 0, 0);
+        (self.ceiling, self.largest) = (Timestamp::ZERO, Timestamp::ZERO);
+        self.locked.clear();
     }
 
     /// What the log is opened with.

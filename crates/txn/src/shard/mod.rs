@@ -5,6 +5,7 @@ pub mod ballot;
 pub mod base;
 mod common;
 pub(crate) mod durable;
+pub(crate) mod image;
 pub(crate) mod journal;
 pub mod load;
 pub(crate) mod locks;

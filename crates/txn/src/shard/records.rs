@@ -263,6 +263,14 @@ impl<S: Scheme> Base<S> {
         );
     }
 
+    /// Installs a version in place of what the record has.
+    pub(crate) fn install_over(&mut self, txn: TxnId, at: At, stamp: Timestamp, value: Option<&[u8]>) {
+        if self.installs.is_some() {
+            self.record_install(txn, at, stamp, value.is_none());
+        }
+        self.store.replace(at, stamp, value);
+    }
+
     #[inline(never)]
     fn record_install(&mut self, txn: TxnId, at: At, stamp: Timestamp, delete: bool) {
         let key = self.store.key(at.column.table, at.row);
@@ -275,7 +283,7 @@ impl<S: Scheme> Base<S> {
         });
         let install = Install { txn, column, key, stamp, delete };
         if let Some(on_install) = &mut self.on_install {
-            on_install(&install);
+            on_install(self.journal.as_ref().map_or(0, |journal| journal.sealed), &install);
         }
         self.installs.iter_mut().for_each(|installs| installs.push(install.clone()));
     }
