@@ -19,7 +19,7 @@ use plimsoll_runtime::{Disk, DiskError, DiskFault, FileName};
 use plimsoll_types::wire::Malformed;
 
 use crate::Identity;
-use crate::disk::{PIECE, confirm, patiently, read, read_surely};
+use crate::disk::{PIECE, patiently, read, read_surely};
 use crate::error::{Difference, Foreign};
 use crate::format::{Fields, compare, number};
 
@@ -34,6 +34,9 @@ const BEGINNING: usize = 48;
 
 /// Bytes of the header of a block.
 const BLOCK_HEADER: usize = 32;
+
+/// Bytes that are read at once, unless a block is longer.
+const STEP: usize = 256 << 10;
 
 /// Maximum length of a block or of a header before it is compressed, in bytes.
 pub const BLOCK_MAX: usize = 1 << 20;
@@ -350,10 +353,10 @@ async fn walk(
     let seed = crc32c::crc32c(&beginning(identity, number));
     let (mut offset, mut expected) = (BEGINNING as u64, Kind::Header);
     loop {
-        let mut bytes = read(disk, file, offset, PIECE).await?;
+        let mut bytes = read(disk, file, offset, STEP).await?;
         if block_at(&bytes, seed, number, offset).is_none() {
-            // A single read may be wrong.
-            bytes = confirm(disk, file, offset, PIECE, bytes).await?;
+            // It may be a longer block, and a single read may be wrong.
+            bytes = read_surely(disk, file, offset, PIECE).await?;
         }
         let (begin, mut rest) = (offset, &bytes[..]);
         while let Some((kind, content, length)) = block_at(rest, seed, number, offset) {

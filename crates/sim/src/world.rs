@@ -159,8 +159,8 @@ pub(crate) struct Blueprint<'a> {
     pub(crate) lives: &'a [Rc<RefCell<Lives>>],
 }
 
-/// What a shard has installed in all its lives. An image has the newest versions only, so a shard that
-/// comes back does not install all of it again.
+/// What a shard has installed in all its lives. An image has the newest versions only, so a shard
+/// that comes back does not install all of it again.
 #[derive(Default)]
 pub(crate) struct Lives {
     /// With the indexes of the entries that they are in.

@@ -76,7 +76,7 @@ fn selection(mutant: Mutant) -> Selection {
         | LostWakeUp => ("", "dst"),
         AnswersUnstable | InstallsNotLogged | VotesNotLogged | OutcomesNotLogged => ("", ""),
         LocksNotRestored | OneFate => ("occ", ""),
-        CeilingForgotten | CeilingNotInImage => ("occ", "dst"),
+        CeilingForgotten => ("occ", "dst"),
         LogRecycledEarly | ImageOfUnstable | VotesNotInImage | LockedNotInImage | ImageReadFromEnd => {
             ("", "")
         }
@@ -133,7 +133,7 @@ fn selection(mutant: Mutant) -> Selection {
         },
         AnswersUnstable | InstallsNotLogged | VotesNotLogged | OutcomesNotLogged | LocksNotRestored
         | CeilingForgotten | OneFate | LogRecycledEarly | ImageOfUnstable | VotesNotInImage
-        | LockedNotInImage | ImageReadFromEnd | CeilingNotInImage | FloorNotRestored => Selection {
+        | LockedNotInImage | ImageReadFromEnd | FloorNotRestored => Selection {
             logs: true,
             knobs: [("crashes_per_s", "20"), ("down_ns", "20000000")]
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))

@@ -1,9 +1,9 @@
 //! The task that makes an image of a shard, and the way back from one (`shard/image.rs`).
 //!
-//! The task that writes the log starts it when the log has become long enough. It works for a moment
-//! and then sleeps three times as long, so that it takes a quarter of the shard's time at most, and of
-//! its disk's. If the disk fails, the image is given up, and another one is begun later; transactions
-//! do not notice.
+//! The task that writes the log starts it when the log has become long enough. It works for a
+//! moment and then sleeps three times as long, so that it takes a quarter of the shard's time at
+//! most, and of its disk's. If the disk fails, the image is given up, and another one is begun
+//! later; transactions do not notice.
 //!
 //! An image's number is its start: the index from which the log is read. Its header is empty. Its
 //! blocks are pieces of one sequence of records; the first byte of a block is 1 if its last record
@@ -18,8 +18,8 @@ use crate::protocol::Protocol;
 
 /// Bytes of records in a block, unless a record is longer.
 const BLOCK_BYTES: usize = 64 << 10;
-/// A step of the walk takes this part of the least distance between two images at most, so that a walk
-/// has many steps where logs are short.
+/// A step of the walk takes this part of the least distance between two images at most, so that a
+/// walk has many steps where logs are short.
 const STEP_PART: u64 = 64;
 /// Least time in nanoseconds between two steps.
 const STEP_NS: u64 = 10_000;

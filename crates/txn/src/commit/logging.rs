@@ -15,8 +15,8 @@ use crate::protocol::Protocol;
 /// How long the task waits before it reads again what could not be read, or writes again what could
 /// not be written, in nanoseconds.
 const RETRY_NS: u64 = 100_000_000;
-/// How far a clock is behind a shard's ceiling after a restart at most, in nanoseconds, unless it was
-/// set back.
+/// How far a clock is behind a shard's ceiling after a restart at most, in nanoseconds, unless it
+/// was set back.
 const BEHIND_NS: u64 = 2_000_000_000;
 
 /// Starts the task, if the shard logs.
@@ -63,7 +63,8 @@ impl From<ImageError> for Failure {
     }
 }
 
-/// Reads what the shard has on disk. Returns its log once the shard serves; `None` if it never will.
+/// Reads what the shard has on disk. Returns its log once the shard serves; `None` if it never
+/// will.
 async fn open<P: Protocol, E: Env<P>>(
     env: &E,
     disk: &Disk,

@@ -2,24 +2,25 @@
 //!
 //! A shard that logs appends a *record* for everything that must survive its process: versions,
 //! votes and their outcomes, tables, loaded rows, and a ceiling of its marks. The records of one
-//! pass are one *entry* of the log, so that nothing that happened in one step is ever found in part.
-//! Nothing waits in the shard: requests are handled at once, and what the pass sends leaves when
-//! its entry is on disk ([`Participant::logged`](plimsoll_runtime::Participant::logged)). So no
-//! other shard and no client knows of anything that a crash could take back, and there are no rules
-//! about what each message depends on.
+//! pass are one *entry* of the log, so that nothing that happened in one step is ever found in
+//! part. Nothing waits in the shard: requests are handled at once, and what the pass sends leaves
+//! when its entry is on disk ([`Participant::logged`](plimsoll_runtime::Participant::logged)). So
+//! no other shard and no client knows of anything that a crash could take back, and there are no
+//! rules about what each message depends on.
 //!
 //! *Marks* are not logged. Every mark is at most as far ahead of the clock as this shard believes
 //! timestamps to be ([`Base::believe`]), or is the stamp of a transaction that the log has. A
-//! *ceiling* that is always ahead of that is in the log before a message leaves that could depend on
-//! such a mark. A shard that comes back bounds everything by the ceiling, so no writer commits below
-//! a snapshot or a validation of before.
+//! *ceiling* that is always ahead of that is in the log before a message leaves that could depend
+//! on such a mark. A shard that comes back bounds everything by the ceiling, so no writer commits
+//! below a snapshot or a validation of before.
 //!
 //! *Votes* survive with the locks that their transactions hold. A ballot is written in the state
-//! that it has at the end of the pass. When a shard comes back, it has the locks of all transactions
-//! whose outcome it does not know before it answers anything, and then asks the other voters.
+//! that it has at the end of the pass. When a shard comes back, it has the locks of all
+//! transactions whose outcome it does not know before it answers anything, and then asks the other
+//! voters.
 //!
-//! The log begins with an *image* once it has become long (`image.rs`). A shard reads its newest image
-//! and then the log from where the image starts; if that image is damaged, the one before it.
+//! The log begins with an *image* once it has become long (`image.rs`). A shard reads its newest
+//! image and then the log from where the image starts; if that image is damaged, the one before it.
 //!
 //! Left out: moves of slots, which are refused.
 
@@ -130,8 +131,8 @@ impl<S: Scheme> Base<S> {
         }
     }
 
-    /// The pass ends: makes an entry of what has changed. `locks` are those that a transaction holds
-    /// here.
+    /// The pass ends: makes an entry of what has changed. `locks` are those that a transaction
+    /// holds here.
     pub(crate) fn make_entry<'a>(&mut self, locks: impl Fn(TxnId) -> Option<&'a Locks>) {
         let Some(mut journal) = self.journal.take() else { return };
         if !journal.recovering {
@@ -327,10 +328,10 @@ impl<S: Scheme> Base<S> {
         self.votes.restore(txn, state);
     }
 
-    /// The log was read to its end, which is at `next`. Returns the locks of the transactions that are in doubt, which
-    /// their protocol keeps, and the timestamp below which nothing may be stamped any more. Fails if
-    /// the log ends before its image does, or if a number of an attempt of this life may have been
-    /// used before.
+    /// The log was read to its end, which is at `next`. Returns the locks of the transactions that
+    /// are in doubt, which their protocol keeps, and the timestamp below which nothing may be
+    /// stamped any more. Fails if the log ends before its image does, or if a number of an attempt
+    /// of this life may have been used before.
     pub(crate) fn recover(&mut self, next: u64) -> Result<(Vec<(TxnId, Locks)>, Timestamp), String> {
         let attempt = self.next_attempt();
         let journal = self.journal.as_mut().expect("a shard that reads its log has a journal");

@@ -1,33 +1,33 @@
 //! What is in an image of a shard, and how one is made while transactions go on.
 //!
-//! An image replaces the beginning of the shard's log: it has what a shard knows that has read the log
-//! below some index, its *start*. It is made in three parts:
+//! An image replaces the beginning of the shard's log: it has what a shard knows that has read the
+//! log below some index, its *start*. It is made in three parts:
 //!
-//! 1. *The beginning*, at the end of a pass, in one step: the tables, what coordinators have settled,
-//!    the ballots with the locks of their transactions, the ceiling. The entries below the start are
-//!    those of this pass and of the passes before it.
+//! 1. *The beginning*, at the end of a pass, in one step: the tables, what coordinators have
+//!    settled, the ballots with the locks of their transactions, the ceiling. The entries below the
+//!    start are those of this pass and of the passes before it.
 //! 2. *Rows*, some in a step, between which transactions go on: the newest version of each record.
 //! 3. *The end*, in one step: the index behind the last entry that a row may come from, the floor,
 //!    and the largest stamp that the log has had. The image is valid when the log is on disk up to
 //!    that index; else a row could be in it whose entry is lost.
 //!
 //! A shard that comes back reads an image, and then the log from the image's start. Records of the
-//! log about ballots and ceilings meet what they have met before: the beginning is the state between
-//! two entries. Rows may be ahead of that. So *below the end's index an install replaces what the
-//! record has, whatever its stamp is*, and only from there on it pushes a version. Of a record that
-//! was written between start and end the last of these installs is the newest version at the end; all
-//! other records the image has as they were all the time. It takes no order of stamps, which not all
-//! schemes have.
+//! log about ballots and ceilings meet what they have met before: the beginning is the state
+//! between two entries. Rows may be ahead of that. So *below the end's index an install replaces
+//! what the record has, whatever its stamp is*, and only from there on it pushes a version. Of a
+//! record that was written between start and end the last of these installs is the newest version
+//! at the end; all other records the image has as they were all the time. It takes no order of
+//! stamps, which not all schemes have.
 //!
-//! Example. `x` has version @5 when an image starts at entry 100. Entry 101 installs `x`@8, the walk
-//! comes to `x`, entry 102 installs `x`@9, and the walk ends, at 103. The image has `x`@8. After a
-//! restart, entry 101 replaces it with @8 and entry 102 with @9. If entry 103 installs `x`@12, the
-//! chain of `x` is @12, @9. A row that is deleted, dropped and inserted again during the walk may
-//! be in the image once, twice or not at all; its installs are all in the log.
+//! Example. `x` has version @5 when an image starts at entry 100. Entry 101 installs `x`@8, the
+//! walk comes to `x`, entry 102 installs `x`@9, and the walk ends, at 103. The image has `x`@8.
+//! After a restart, entry 101 replaces it with @8 and entry 102 with @9. If entry 103 installs
+//! `x`@12, the chain of `x` is @12, @9. A row that is deleted, dropped and inserted again during
+//! the walk may be in the image once, twice or not at all; its installs are all in the log.
 //!
-//! *Snapshots* find what was forgotten to be forgotten. A record whose older versions the image lacks
-//! is marked as trimmed, and rows that were dropped are below the floor, for every process: that a
-//! shard had regard to what a process holds ends with its life.
+//! *Snapshots* find what was forgotten to be forgotten. A record whose older versions the image
+//! lacks is marked as trimmed, and rows that were dropped are below the floor, for every process:
+//! that a shard had regard to what a process holds ends with its life.
 //!
 //! Left out: order. Rows come by their numbers, so ordered tables are not loaded in key order.
 
@@ -144,17 +144,15 @@ impl<S: Scheme> Base<S> {
             }
         }
         let (to, reserved) = (journal.ceiling, journal.reserved);
-        if !planted(Mutant::CeilingNotInImage) {
-            Record::Ceiling { to, reserved }.encode(&mut records);
-        }
+        Record::Ceiling { to, reserved }.encode(&mut records);
         let tables = self.layout.tables.len() as u16;
         let walk = Walk { table: 0, row: 0, tables };
         let (start, since) = (journal.sealed, journal.images.since);
         journal.images.beginning = Some(Beginning { start, records, walk, since });
     }
 
-    /// Goes on with the walk of an image for about so many bytes. Returns their records; `None` at its
-    /// end.
+    /// Goes on with the walk of an image for about so many bytes. Returns their records; `None` at
+    /// its end.
     pub(crate) fn image_rows(&self, walk: &mut Walk, bytes: usize) -> Option<Vec<u8>> {
         let (mut records, mut looked) = (Vec::new(), 0);
         while walk.table < walk.tables {
@@ -189,8 +187,8 @@ impl<S: Scheme> Base<S> {
         records
     }
 
-    /// The image that was under way is on disk, with so many bytes of records. Returns the starts of those
-    /// that are kept.
+    /// The image that was under way is on disk, with so many bytes of records. Returns the starts
+    /// of those that are kept.
     pub(crate) fn image_made(&mut self, beginning: &Beginning, bytes: u64) -> Vec<u64> {
         let Some(journal) = &mut self.journal else { return Vec::new() };
         let images = &mut journal.images;
@@ -221,9 +219,9 @@ impl<S: Scheme> Base<S> {
         self.journal.as_mut()?.images.needless.take()
     }
 
-    /// The log will be read from this index: the start of the image that was read, which has so many
-    /// bytes of records, or the beginning of the log. `kept` are the starts of the images that are
-    /// on disk, that one the last.
+    /// The log will be read from this index: the start of the image that was read, which has so
+    /// many bytes of records, or the beginning of the log. `kept` are the starts of the images that
+    /// are on disk, that one the last.
     pub(crate) fn replays_from(&mut self, start: u64, bytes: u64, kept: &[u64]) {
         if let Some(journal) = &mut self.journal {
             journal.images.bytes = bytes;

@@ -29,8 +29,8 @@ pub struct Journal {
     pub(super) records: Vec<u8>,
     /// Entries that the log has not been given yet.
     pub(super) entries: Entries,
-    /// The index of the entry that the present pass makes; while the log is read, of the one that is
-    /// being read.
+    /// The index of the entry that the present pass makes; while the log is read, of the one that
+    /// is being read.
     pub(super) sealed: u64,
     /// Whether something waits for the entry of the present pass, so that there must be one.
     pub(super) claimed: bool,
