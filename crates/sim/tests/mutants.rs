@@ -80,7 +80,6 @@ fn selection(mutant: Mutant) -> Selection {
         LogRecycledEarly | ImageOfUnstable | VotesNotInImage | LockedNotInImage | ImageReadFromEnd => {
             ("", "")
         }
-        FloorNotRestored => ("", "dst"),
     };
     let moving =
         matches!(mutant, MarksLeftBehind | MoveUnnoticed | MoveUnderLocks | MapUnchecked | ScanUnchecked);
@@ -132,10 +131,25 @@ fn selection(mutant: Mutant) -> Selection {
             ..selected
         },
         AnswersUnstable | InstallsNotLogged | VotesNotLogged | OutcomesNotLogged | LocksNotRestored
-        | CeilingForgotten | OneFate | LogRecycledEarly | ImageOfUnstable | VotesNotInImage
-        | LockedNotInImage | ImageReadFromEnd | FloorNotRestored => Selection {
+        | CeilingForgotten | OneFate | LogRecycledEarly | LockedNotInImage | ImageReadFromEnd => Selection {
             logs: true,
             knobs: [("crashes_per_s", "20"), ("down_ns", "20000000")]
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into(),
+            ..selected
+        },
+        // Other voters have to be away when an image is taken.
+        VotesNotInImage => Selection {
+            logs: true,
+            knobs: [("crashes_per_s", "20"), ("down_ns", "100000000")]
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into(),
+            ..selected
+        },
+        // The log has to fail while the image succeeds.
+        ImageOfUnstable => Selection {
+            logs: true,
+            knobs: [("crashes_per_s", "20"), ("down_ns", "20000000"), ("sync_errors", "0.4")]
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .into(),
             ..selected

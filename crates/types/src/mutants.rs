@@ -196,8 +196,6 @@ mutants! {
     LockedNotInImage = "locked-not-in-image",
     /// The log is read from where the image was finished, and not from where it was begun.
     ImageReadFromEnd = "image-read-from-end",
-    /// A shard that comes back has forgotten what it had forgotten.
-    FloorNotRestored = "floor-not-restored",
 }
 
 #[cfg(feature = "mutants")]

@@ -249,9 +249,7 @@ impl<S: Scheme> Base<S> {
     pub(super) fn replay_end(&mut self, below: u64, floor: Timestamp) {
         let journal = self.journal.as_mut().expect("a shard that reads an image has a journal");
         journal.images.end = below;
-        if !planted(Mutant::FloorNotRestored) {
-            self.store.raise_floor(floor);
-            self.absences.iter_mut().for_each(|absence| absence.forgotten.raise(floor));
-        }
+        self.store.raise_floor(floor);
+        self.absences.iter_mut().for_each(|absence| absence.forgotten.raise(floor));
     }
 }
