@@ -225,6 +225,9 @@ impl<S: Scheme> Base<S> {
 
     /// Takes records from the log or from an image.
     pub(crate) fn replay(&mut self, records: &[u8]) -> Result<(), Malformed> {
+        if let Some(journal) = &mut self.journal {
+            journal.has_read = true;
+        }
         let mut input = Input::new(records);
         while input.left() > 0 {
             self.replay_record(Record::decode(&mut input)?)?;

@@ -232,9 +232,10 @@ impl<S: Scheme> Base<S> {
         }
     }
 
-    /// Forgets what was read of an image, or of the log.
+    /// Forgets what was read of an image, or of the log. If that is nothing, rows that were loaded
+    /// meanwhile stay.
     pub(crate) fn forget_read(&mut self) {
-        let Some(journal) = &mut self.journal else { return };
+        let Some(journal) = self.journal.as_mut().filter(|journal| journal.has_read) else { return };
         journal.forget_read();
         let tables = &self.layout.tables[..journal.images.unlogged_tables];
         self.store = self.store.anew();

@@ -45,6 +45,8 @@ pub struct Journal {
     pub(super) largest: Timestamp,
     /// Whether the log is being read: requests wait.
     pub(super) recovering: bool,
+    /// Whether something was found there.
+    pub(super) has_read: bool,
     /// The requests.
     pub(super) waiting: Vec<Ticket>,
     /// While the log is read: the locks of transactions that were in doubt at some time.
@@ -153,6 +155,7 @@ impl Journal {
             reserved: 0,
             largest: Timestamp::ZERO,
             recovering: true,
+            has_read: false,
             waiting: Vec::new(),
             locked: BTreeMap::new(),
             identity,
@@ -166,7 +169,7 @@ impl Journal {
     pub(super) fn forget_read(&mut self) {
         self.images = self.images.anew();
         (self.sealed, self.stable, self.reserved) = (0, 0, 0);
-        (self.ceiling, self.largest) = (Timestamp::ZERO, Timestamp::ZERO);
+        (self.ceiling, self.largest, self.has_read) = (Timestamp::ZERO, Timestamp::ZERO, false);
         self.locked.clear();
     }
 
