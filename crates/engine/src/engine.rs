@@ -242,6 +242,12 @@ impl Engine {
         Ok(true)
     }
 
+    /// A shard of this process whose log cannot be written, and why.
+    pub fn log_failure(&self) -> Option<(ShardId, String)> {
+        self.notes.as_ref()?;
+        self.shards().find_map(|shard| Some((shard, self.on_shard(shard, |shard| shard.log_failure())?)))
+    }
+
     /// Notes in the data directory, if there is one, that all shards have logs, and which other
     /// nodes this one has met. To be called when the shards serve and all nodes are connected.
     pub fn note_others(&self) -> Result<(), OpenError> {

@@ -26,13 +26,15 @@ use std::time::{Duration, Instant};
 use plimsoll_engine::{Cluster, Engine, NodeConfig, machine};
 
 use plimsoll_runtime::real::{Endpoint, resolve};
+use plimsoll_txn::any_shard::LogStatus;
 use plimsoll_txn::room::Memory;
 use plimsoll_types::Abort;
 use tracing_subscriber::EnvFilter;
 
 use cli::{LogFormat, StartPlan};
 use state::{
-    CLOCK_ALARM, OldestSnapshotState, OracleState, PeerState, ShardState, State, TableState, clock_alarm,
+    CLOCK_ALARM, LogState, OldestSnapshotState, OracleState, PeerState, ShardState, State, TableState,
+    clock_alarm,
 };
 use troubles::Troubles;
 
@@ -82,6 +84,7 @@ pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::e
     }
     let (mut ready, mut alarm, mut complained) = (false, false, false);
     let mut recovered = data_dir.is_none();
+    let mut failing: Option<String> = None;
     let mut absent: Vec<u16> = Vec::new();
     let begun = Instant::now();
     while !stop.load(SeqCst) {
@@ -116,6 +119,13 @@ pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::e
             _ => {}
         }
         ready = now;
+        let fails = engine.log_failure().filter(|_| recovered).map(|(shard, why)| log_trouble(shard.0, &why));
+        match (&failing, &fails) {
+            (None, Some(sentence)) => tracing::warn!("{sentence}"),
+            (Some(_), None) => tracing::info!("all logs are written again"),
+            _ => {}
+        }
+        failing = fails;
         troubles.look(&engine, cluster);
         let clocks = engine.runtime().traffic().into_iter();
         let ahead = clocks.filter_map(|peer| peer.node.zip(peer.ahead_ns.map(|ns| ns as f64 / 1e9)));
@@ -184,6 +194,24 @@ fn log(format: LogFormat) -> Result<(), Box<dyn std::error::Error + Send + Sync>
     Ok(())
 }
 
+/// A sentence about a log that cannot be written.
+fn log_trouble(shard: u16, failure: &str) -> String {
+    format!("the log of shard {shard} cannot be written, so nothing new is committed there: {failure}")
+}
+
+fn log_state(log: LogStatus) -> LogState {
+    LogState {
+        reading: log.is_read,
+        entries: log.entries,
+        bytes: log.bytes,
+        flushes: log.flushes,
+        flush_seconds: log.flush_ns as f64 / 1e9,
+        image_bytes: log.image_bytes,
+        since_image_bytes: log.since_image_bytes,
+        failure: log.failure,
+    }
+}
+
 /// How the node is.
 fn look(engine: &Engine, cluster: &Cluster, troubles: &Troubles, id: u16, begun: Instant) -> State {
     let layout = engine.layout();
@@ -218,6 +246,7 @@ fn look(engine: &Engine, cluster: &Cluster, troubles: &Troubles, id: u16, begun:
                 tasks: pending.tasks as u64,
                 calls: pending.calls as u64,
                 requests: pending.requests as u64,
+                log: status.log.map(log_state),
             }
         })
     });
@@ -246,7 +275,13 @@ fn look(engine: &Engine, cluster: &Cluster, troubles: &Troubles, id: u16, begun:
         clock_ahead_seconds: peer.ahead_ns.map(|ns| ns as f64 / 1e9),
         round_trip_seconds: peer.round_trip_ns.map(|ns| ns as f64 / 1e9),
     });
-    let troubles = troubles.sentences(engine, cluster);
+    let mut troubles = troubles.sentences(engine, cluster);
+    let shut_out = !troubles.is_empty() && engine.runtime().met().iter().all(|&life| life == 0);
+    let shards: Vec<ShardState> = shards.collect();
+    troubles.extend(shards.iter().filter_map(|shard| {
+        let failure = shard.log.as_ref()?.failure.as_ref()?;
+        Some(log_trouble(shard.shard, failure))
+    }));
     State {
         plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
         cluster: cluster.name.clone(),
@@ -264,14 +299,14 @@ fn look(engine: &Engine, cluster: &Cluster, troubles: &Troubles, id: u16, begun:
             }
         }),
         ready: engine.missing().next().is_none() && engine.is_recovered().unwrap_or(false),
-        shut_out: !troubles.is_empty() && engine.runtime().met().iter().all(|&life| life == 0),
+        shut_out,
         troubles,
         uptime_seconds: begun.elapsed().as_secs_f64(),
         resident_bytes: machine::resident_bytes(),
         memory_limit_bytes: engine.limit().map_or(0, Memory::limit),
         memory_used_bytes: engine.limit().map_or(0, Memory::used),
         cpu_seconds: machine::process_cpu_seconds(),
-        shards: shards.collect(),
+        shards,
         tables: tables.collect(),
         peers: peers.collect(),
         oldest_snapshot: oldest,

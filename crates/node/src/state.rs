@@ -119,6 +119,27 @@ pub struct ShardState {
     pub tasks: u64,
     pub calls: u64,
     pub requests: u64,
+    /// Its log, if the cluster keeps what is committed.
+    pub log: Option<LogState>,
+}
+
+/// The log of a shard.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LogState {
+    /// Whether it is being read: then the shard does not serve yet.
+    pub reading: bool,
+    /// Entries in all, and the bytes of those that this process has made.
+    pub entries: u64,
+    pub bytes: u64,
+    /// Writes and syncs of this process, and how long they took in all.
+    pub flushes: u64,
+    pub flush_seconds: f64,
+    /// Bytes of the last image, 0 if there is none, and of the entries since it was begun.
+    pub image_bytes: u64,
+    pub since_image_bytes: u64,
+    /// What is wrong with it, if anything.
+    pub failure: Option<String>,
 }
 
 /// A table's part on this node.
@@ -258,6 +279,28 @@ pub fn metrics(state: &State) -> String {
             of(shard).into_iter().map(move |(value, count)| (labels(value), count as f64))
         });
         family(metric, samples.collect());
+    }
+
+    let log_metrics: Metrics<LogState, f64, 8> = [
+        (("log_reading", false, "Whether the log is being read: 1 if so."), |log| f64::from(log.reading)),
+        (("log_entries_total", true, "Entries in the log."), |log| log.entries as f64),
+        (("log_bytes_total", true, "Bytes of the entries that this process has made."), |log| {
+            log.bytes as f64
+        }),
+        (("log_flushes_total", true, "Writes of the log that were synced."), |log| log.flushes as f64),
+        (("log_flush_seconds_total", true, "How long they took."), |log| log.flush_seconds),
+        (("log_failed", false, "Whether the log cannot be written, or has no room: 1 if so."), |log| {
+            f64::from(log.failure.is_some())
+        }),
+        (("image_bytes", false, "Bytes of the last image."), |log| log.image_bytes as f64),
+        (("image_since_bytes", false, "Bytes of the entries since it was begun."), |log| {
+            log.since_image_bytes as f64
+        }),
+    ];
+    for (metric, of) in log_metrics {
+        let sample =
+            |shard: &ShardState| Some((format!("{{shard=\"{}\"}}", shard.shard), of(shard.log.as_ref()?)));
+        family(metric, state.shards.iter().filter_map(sample).collect());
     }
 
     if let Some(oldest) = &state.oldest_snapshot {

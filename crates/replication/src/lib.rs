@@ -6,8 +6,7 @@
 //! `log.rs`; every byte of the files is in `docs/format.md`.
 //!
 //! Left out: replication itself. The format has room for terms, and for what is known to be stable
-//! at all members; both are zero as long as a log has one member. A reserve for entries that must
-//! be written even to a full disk is left out as well.
+//! at all members; both are zero as long as a log has one member.
 
 mod disk;
 mod entries;

@@ -346,6 +346,16 @@ impl Log {
         Ok(())
     }
 
+    /// Makes sure that half a segment has room for what comes next, or a spare does. If that fails,
+    /// what is left of the segment is a reserve for what must be written even to a full disk.
+    pub async fn reserve(&mut self) -> Result<(), LogError> {
+        let left = self.head.offset.map_or(0, |offset| self.segment_bytes - offset);
+        match left < self.segment_bytes / 2 {
+            true => self.prepare_spare().await,
+            false => Ok(()),
+        }
+    }
+
     fn new_spare(&mut self) -> u64 {
         self.next_spare += 1;
         self.next_spare - 1

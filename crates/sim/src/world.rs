@@ -243,9 +243,9 @@ impl Blueprint<'_> {
                 base.installs = Some(Vec::new());
                 base.on_install = online.clone().map(told);
                 base.steps = watched.then(Vec::new);
-                match lives.clone() {
+                match &lives {
                     Some(lives) if logs && shard < data_shards => {
-                        let replays = lives.clone();
+                        let (lives, replays) = (lives.clone(), lives.clone());
                         base.on_replay = Some(Box::new(move |from| replays.borrow_mut().replays(from)));
                         base.on_install = Some(Box::new(move |index, install| {
                             lives.borrow_mut().installs.push((index, install.clone()));

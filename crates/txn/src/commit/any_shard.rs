@@ -31,6 +31,8 @@ use crate::service::Service;
 use crate::timestamp::{Freshness, MAX_OFFSET_NS, Scheme};
 use crate::work::Footprint;
 
+pub use crate::journal::LogStatus;
+
 /// A pair whose shards can be held without their type: [`crate::pairs`].
 pub trait AnyPair: CompiledSteps {
     /// A shard of this pair without its type.
@@ -230,7 +232,7 @@ impl dyn Coordinator {
 }
 
 /// What a shard has counted so far, and what is open on it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ShardStatus {
     /// What it has counted.
     pub counters: Counters,
@@ -254,6 +256,8 @@ pub struct ShardStatus {
     pub published: u64,
     /// Stamps whose outcome is not reported to the oracle, or not published yet.
     pub unpublished: u64,
+    /// Its log, if it has one.
+    pub log: Option<LogStatus>,
 }
 
 /// A transaction that a shard coordinates, while no operation of it runs.
@@ -357,6 +361,7 @@ impl<P: AnyPair> AnyShard for ShardEnv<P> {
                 oldest_snapshot: base.oldest_snapshot(),
                 published: base.scheme.published(),
                 unpublished: base.scheme.unpublished(),
+                log: base.log_status(),
             }
         })
     }

@@ -28,13 +28,24 @@ pub(crate) fn begins<P: Protocol, E: Env<P>>(env: &E) {
     env.clone().spawn(async move {
         let Some(mut log) = open(&env, &disk, identity, settings).await else { return };
         loop {
-            env.appended().await;
+            // Without a reserve nothing is written but what was admitted before.
+            let reserve = log.reserve().await;
+            env.local(|node| node.base().note_reserve(reserve.as_ref().err().map(LogError::to_string)));
+            match reserve {
+                Ok(()) => env.appended().await,
+                Err(_) => env.sleep(RETRY_NS).await,
+            }
             let (entries, head) = env.local(|node| node.base().take_entries());
+            if entries.is_empty() {
+                continue;
+            }
+            let begun = env.clock();
             while let Err(why) = log.append(&entries).await {
                 env.local(|node| node.base().log_failed(why.to_string()));
                 env.sleep(RETRY_NS).await;
             }
-            env.local(|node| node.base().now_stable(head));
+            let took_ns = env.clock().0.saturating_sub(begun.0);
+            env.local(|node| node.base().now_stable(head, took_ns));
             if let Some(below) = env.local(|node| node.base().needless()) {
                 // What cannot be recycled now is when the next image is there.
                 let _ = log.recycle(below).await;

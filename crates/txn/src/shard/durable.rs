@@ -35,7 +35,7 @@ use plimsoll_types::{ColumnGroup, Key, TableId, TableSpec, Timestamp, TxnId};
 
 use crate::ballot::{Changed, Doubt, State};
 use crate::base::Base;
-use crate::journal::{Ballot, CEILING_NS, Journal, LockedKeys, RESERVED, Record};
+use crate::journal::{Ballot, CEILING_NS, Journal, LockedKeys, LogStatus, RESERVED, Record};
 use crate::locks::Locks;
 use crate::timestamp::Scheme;
 
@@ -55,7 +55,33 @@ impl<S: Scheme> Base<S> {
 
     /// Why the shard's log could not be read, or written last, if so.
     pub fn log_failure(&self) -> Option<String> {
-        self.journal.as_ref()?.failed.clone()
+        let journal = self.journal.as_ref()?;
+        journal.failed.clone().or_else(|| journal.full.clone())
+    }
+
+    /// How the shard's log is, if it has one.
+    pub(crate) fn log_status(&self) -> Option<LogStatus> {
+        let journal = self.journal.as_ref()?;
+        Some(LogStatus {
+            entries: journal.sealed,
+            bytes: journal.bytes,
+            flushes: journal.flushes,
+            flush_ns: journal.flush_ns,
+            image_bytes: journal.images.bytes,
+            since_image_bytes: journal.images.since,
+            is_read: journal.recovering,
+            failure: self.log_failure(),
+        })
+    }
+
+    /// Why the log has no room in reserve, if so: then writes are refused until it has.
+    pub(crate) fn note_reserve(&mut self, full: Option<String>) {
+        if let Some(journal) = &mut self.journal
+            && journal.full != full
+        {
+            self.room.note_disk(full.is_some());
+            journal.full = full;
+        }
     }
 
     /// The log could not be read, and nothing will be served; or not be written, and what waits for
@@ -89,10 +115,12 @@ impl<S: Scheme> Base<S> {
         Logged { head: sealed + u64::from(journal.claimed), sealed, stable }
     }
 
-    /// All entries below an index are on disk.
-    pub(crate) fn now_stable(&mut self, entries: u64) {
+    /// All entries below an index are on disk; the last of them were written in so much time.
+    pub(crate) fn now_stable(&mut self, entries: u64, took_ns: u64) {
         if let Some(journal) = &mut self.journal {
             journal.stable = entries;
+            journal.flushes += 1;
+            journal.flush_ns += took_ns;
             journal.failed = None;
         }
     }
@@ -158,6 +186,7 @@ impl<S: Scheme> Base<S> {
             if take(&mut journal.claimed) || !journal.records.is_empty() {
                 let records = &mut journal.records;
                 journal.images.since += records.len() as u64;
+                journal.bytes += records.len() as u64;
                 journal.entries.push(|out| out.append(records));
                 journal.sealed += 1;
             }

@@ -56,7 +56,7 @@ pub(super) struct Images {
     /// Bytes of the entries since the start of the last image.
     pub(super) since: u64,
     /// Bytes of the records in the last image.
-    bytes: u64,
+    pub(super) bytes: u64,
     /// Whether one is being made.
     under_way: bool,
     /// None is begun before.

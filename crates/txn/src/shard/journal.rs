@@ -57,6 +57,34 @@ pub struct Journal {
     pub(super) images: Images,
     /// Why the log could not be read, or written last.
     pub(super) failed: Option<String>,
+    /// Why there is no room in reserve, so that no more writes are admitted.
+    pub(super) full: Option<String>,
+    /// Bytes of the entries of this life, writes of the log, and the time that they took.
+    pub(super) bytes: u64,
+    pub(super) flushes: u64,
+    pub(super) flush_ns: u64,
+}
+
+/// How a shard's log is.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct LogStatus {
+    /// The index behind the last entry.
+    pub entries: u64,
+    /// Bytes of the entries of this life, without what the format adds.
+    pub bytes: u64,
+    /// How often the log was written and synced, and how long that took in all, in nanoseconds.
+    pub flushes: u64,
+    /// See [`LogStatus::flushes`].
+    pub flush_ns: u64,
+    /// Bytes of the records in the last image; 0 if there is none.
+    pub image_bytes: u64,
+    /// Bytes of the entries since it was begun.
+    pub since_image_bytes: u64,
+    /// Whether the log is being read, so that the shard does not serve yet.
+    pub is_read: bool,
+    /// What is wrong with it, if anything: it cannot be read, it could not be written last, or
+    /// there is no room for more.
+    pub failure: Option<String>,
 }
 
 /// A record of the log or of an image.
@@ -162,6 +190,10 @@ impl Journal {
             settings,
             images: Images::default(),
             failed: None,
+            full: None,
+            bytes: 0,
+            flushes: 0,
+            flush_ns: 0,
         }
     }
 
