@@ -128,7 +128,7 @@ async fn live(
     let mut rng = Rng(env.random());
     // Now and then with another length than before.
     let segment_bytes = if rng.below(10) == 0 { 6000 } else { style.segment_bytes };
-    let settings = Settings { segment_bytes, ..SMALL };
+    let settings = Settings { segment_bytes, ..Settings::default() };
     let disk = env.disk().expect("a log has a disk");
     let from = history.borrow().from;
     let (mut log, recovered, found) = loop {
