@@ -20,7 +20,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, PoisonError, RwLock, mpsc};
+use std::sync::{Arc, PoisonError, RwLock, mpsc};
 use std::time::{Duration, Instant};
 
 use plimsoll_replication::Settings;
@@ -114,7 +114,7 @@ pub struct Engine {
     life: u64,
     memory: Option<Arc<Memory>>,
     /// The data directory, if there is one.
-    notes: Option<Mutex<Notes>>,
+    notes: Option<RwLock<Notes>>,
 }
 
 /// The part of a database that one process has.
@@ -260,7 +260,7 @@ impl Engine {
     fn note(&self, note: impl FnOnce(&mut Notes) -> Result<(), OpenError>) -> Result<(), OpenError> {
         self.notes
             .as_ref()
-            .map_or(Ok(()), |notes| note(&mut notes.lock().unwrap_or_else(PoisonError::into_inner)))
+            .map_or(Ok(()), |notes| note(&mut notes.write().unwrap_or_else(PoisonError::into_inner)))
     }
 
     /// A database that is all in this process.
@@ -274,7 +274,7 @@ impl Engine {
         let (shards, life) = (part.data_shards(), part.first_attempt);
         let layout = part.layout(tables);
         let memory = limited(&options);
-        let notes = data.as_ref().map(|data| Mutex::new(data.notes()));
+        let notes = data.as_ref().map(|data| RwLock::new(data.notes()));
         let runtime = part.start(pair, &layout, &options, &memory, data, None)?;
         let own = 0..options.shards;
         let oracle = ShardId(options.shards as u16);
@@ -343,7 +343,7 @@ impl Engine {
         let shards = part.data_shards();
         let layout = part.layout(tables);
         let memory = limited(&options);
-        let notes = kept.as_ref().map(|kept| Mutex::new(kept.notes()));
+        let notes = kept.as_ref().map(|kept| RwLock::new(kept.notes()));
         let runtime = part.start(pair, &layout, &options, &memory, kept, Some(network))?;
         let (oracle, layout) = (ShardId(holders as u16), RwLock::new(layout));
         Ok(Engine { pair, runtime, layout, own, shards, oracle, nodes, life, memory, notes })

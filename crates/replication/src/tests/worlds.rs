@@ -7,7 +7,7 @@ use plimsoll_runtime::sim::{Fault, World};
 use plimsoll_runtime::{Env, ShardEnv, Tasks};
 
 use super::common::trouble;
-use super::{MS, Nothing, Rng, SMALL, entries, entry, open, world};
+use super::{MS, Nothing, Rng, entries, entry, open, world};
 use crate::mistakes::{Mistake, plant};
 use crate::{LogError, Settings};
 
