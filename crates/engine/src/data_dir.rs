@@ -243,6 +243,10 @@ pub fn verify(path: &Path, mut begins: impl FnMut(usize, usize)) -> Result<Verif
     if owner.format != FORMAT {
         return Err(OpenError::OtherDatabase { path: path.to_owned(), is: owner.describe() });
     }
+    if owner.shards.end > usize::from(u16::MAX) {
+        let error = std::io::Error::new(ErrorKind::InvalidData, "it names more shards than there can be");
+        return Err(OpenError::DataDir(owner_path, error));
+    }
     let (count, mut shards) = (owner.shards.len(), Vec::new());
     for (position, shard) in owner.shards.clone().enumerate() {
         begins(position, count);

@@ -27,7 +27,7 @@ use plimsoll_replication::Settings;
 use plimsoll_runtime::LowWater;
 use plimsoll_runtime::real::{Address, Clock, Maker, Network, Refusal, Role, Runtime, Who};
 use plimsoll_store::{KeptMemory, TableMemory};
-use plimsoll_txn::any_shard::{AnyShard, ShardStatus};
+use plimsoll_txn::any_shard::{AnyShard, LogStatus, ShardStatus};
 use plimsoll_txn::attempt::ProtocolOptions;
 use plimsoll_txn::base::{Base, Layout, OldestSnapshot};
 use plimsoll_txn::pairs::{LegalPair, Pair};
@@ -49,6 +49,8 @@ const FULL_AFTER: Duration = Duration::from_secs(1);
 /// How far a client's clock may be from those of the nodes before it sets its clock by theirs: half
 /// of what clocks may be apart.
 const CLOCK_LIMIT: Duration = Duration::from_nanos(MAX_OFFSET_NS / 2);
+/// How long a disk may fail while logs are read, until a database in this process is not opened.
+const DISK_FAILS_FOR: Duration = Duration::from_secs(5);
 /// Rows that are loaded in one step of a shard, which takes about 200 µs.
 const ROWS_PER_STEP: usize = 1000;
 /// Bytes of rows after which a step of a load loads no more.
@@ -200,7 +202,15 @@ impl Engine {
         };
         let engine =
             Engine::alone(pair, Vec::new(), options, part, Some(data)).map_err(OpenError::Threads)?;
+        let mut worked = Instant::now();
         while !engine.is_recovered()? {
+            match engine.log_failure() {
+                Some((shard, why)) if worked.elapsed() > DISK_FAILS_FOR => {
+                    return Err(OpenError::Log { shard: shard.0, why });
+                }
+                Some(_) => {}
+                None => worked = Instant::now(),
+            }
             std::thread::sleep(Duration::from_millis(1));
         }
         // A table that was being made when the process ended may not be on all shards.
@@ -230,13 +240,15 @@ impl Engine {
     }
 
     /// Whether the shards of this process serve: they have read their logs, if they have any. Fails
-    /// if one cannot be read.
+    /// if one cannot be read, unless only its disk has failed: then it is read again.
     pub fn is_recovered(&self) -> Result<bool, OpenError> {
         for shard in self.shards() {
-            match self.on_shard(shard, |shard| (shard.serves(), shard.log_failure())) {
+            match self.on_shard(shard, |shard| (shard.serves(), shard.status().log)) {
                 (true, _) => {}
-                (false, None) => return Ok(false),
-                (false, Some(why)) => return Err(OpenError::Log { shard: shard.0, why }),
+                (false, Some(LogStatus { is_lost: true, failure: Some(why), .. })) => {
+                    return Err(OpenError::Log { shard: shard.0, why });
+                }
+                (false, _) => return Ok(false),
             }
         }
         Ok(true)

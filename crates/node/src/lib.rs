@@ -90,7 +90,7 @@ pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::e
     while !stop.load(SeqCst) {
         if !recovered && engine.is_recovered()? {
             recovered = true;
-            engine.note_others()?;
+            note_others(&engine);
             tracing::info!(seconds = begun.elapsed().as_secs_f64(), "has what it had: the logs were read");
         }
         let gone = std::mem::replace(&mut absent, engine.missing().collect());
@@ -100,7 +100,7 @@ pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::e
         let now = absent.is_empty() && recovered;
         match (ready, now) {
             (false, true) => {
-                engine.note_others()?;
+                note_others(&engine);
                 tracing::info!("connected to all other nodes");
             }
             (_, false) if absent.is_empty() => {}
@@ -119,10 +119,10 @@ pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::e
             _ => {}
         }
         ready = now;
-        let fails = engine.log_failure().filter(|_| recovered).map(|(shard, why)| log_trouble(shard.0, &why));
+        let fails = engine.log_failure().map(|(shard, why)| log_trouble(shard.0, &why));
         match (&failing, &fails) {
             (None, Some(sentence)) => tracing::warn!("{sentence}"),
-            (Some(_), None) => tracing::info!("all logs are written again"),
+            (Some(_), None) => tracing::info!("all logs can be used again"),
             _ => {}
         }
         failing = fails;
@@ -144,6 +144,13 @@ pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::e
     }
     tracing::info!("{node} stops");
     Ok(true)
+}
+
+/// Notes in the data directory whom this node has met. It serves if it cannot.
+fn note_others(engine: &Engine) {
+    if let Err(error) = engine.note_others() {
+        tracing::warn!("which nodes this one has met cannot be noted: {error}");
+    }
 }
 
 /// The nodes that this one is not connected to, by name.
@@ -194,9 +201,9 @@ fn log(format: LogFormat) -> Result<(), Box<dyn std::error::Error + Send + Sync>
     Ok(())
 }
 
-/// A sentence about a log that cannot be written.
+/// A sentence about a log that cannot be read or written.
 fn log_trouble(shard: u16, failure: &str) -> String {
-    format!("the log of shard {shard} cannot be written, so nothing new is committed there: {failure}")
+    format!("the log of shard {shard} cannot be used now, so nothing new is committed there: {failure}")
 }
 
 fn log_state(log: LogStatus) -> LogState {
@@ -276,7 +283,7 @@ fn look(engine: &Engine, cluster: &Cluster, troubles: &Troubles, id: u16, begun:
         round_trip_seconds: peer.round_trip_ns.map(|ns| ns as f64 / 1e9),
     });
     let mut troubles = troubles.sentences(engine, cluster);
-    let shut_out = !troubles.is_empty() && engine.runtime().met().iter().all(|&life| life == 0);
+    let shut_out = !troubles.is_empty() && engine.missing().count() + 1 == cluster.processes().count();
     let shards: Vec<ShardState> = shards.collect();
     troubles.extend(shards.iter().filter_map(|shard| {
         let failure = shard.log.as_ref()?.failure.as_ref()?;

@@ -106,8 +106,8 @@ pub enum Error {
     /// There is no memory for what the transaction writes: see
     /// [`Options::memory`](crate::Options::memory). Reads and deletions go on.
     Full,
-    /// There is no room on a disk for what the transaction writes. Reads and deletions go on, and
-    /// so do writes once there is room again.
+    /// There is no room on a disk for what the transaction writes or deletes. Reads go on, and writes
+    /// do once there is room again.
     DiskFull,
     /// One transaction writes more than all the memory there is for data.
     LargerThanMemory {

@@ -307,6 +307,16 @@ pub async fn remove_image(disk: &Disk, number: u64) -> Result<(), DiskError> {
     remove_file(disk, name(number)).await
 }
 
+/// Removes images that were not finished. None may be under way.
+pub async fn remove_unfinished(disk: &Disk) -> Result<(), DiskError> {
+    for (file, _) in patiently(|| disk.list()).await? {
+        if unfinished(file).is_some() {
+            remove_file(disk, file).await?;
+        }
+    }
+    Ok(())
+}
+
 async fn remove_file(disk: &Disk, file: FileName) -> Result<(), DiskError> {
     match patiently(|| disk.remove(file)).await {
         Err(error) if error.fault != DiskFault::NotFound => Err(error),

@@ -22,7 +22,7 @@ mod verify;
 
 pub use entries::{ENTRY_MAX, Entries};
 pub use error::{Difference, Foreign, LogError};
-pub use image::{BLOCK_MAX, ImageError, ImageWriter, images, read_image, remove_image};
+pub use image::{BLOCK_MAX, ImageError, ImageWriter, images, read_image, remove_image, remove_unfinished};
 pub use log::{Log, Recovered, Settings};
 pub use verify::{Line, Report, What, Wrong, verify};
 

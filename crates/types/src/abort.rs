@@ -29,8 +29,8 @@ pub enum Abort {
     /// A participant's process has no memory left for what the transaction writes. Reads, and writes
     /// that only delete, do not end so.
     Full,
-    /// A participant's log has no room on its disk for what the transaction writes. Reads, and
-    /// writes that only delete, do not end so.
+    /// A participant's log has no room on its disk for what the transaction writes or deletes. Reads
+    /// do not end so.
     DiskFull,
 }
 

@@ -225,8 +225,8 @@ impl Pipe<'_> {
             }
             Some(LoadOutcome::Full) => {
                 return Err(Failure::Here(format!(
-                    "{} has no memory for the rows of table {name:?}, and has only some of them: start the nodes anew with \
-                     more, see --memory, or choose a smaller scale",
+                    "{} has no room for the rows of table {name:?}, in memory or on its disk, and has only some of them: \
+                     start the nodes anew with more, see --memory, or choose a smaller scale",
                     self.node(shard)
                 )));
             }

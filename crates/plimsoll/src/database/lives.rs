@@ -18,8 +18,8 @@
 //!
 //! Connecting needs all nodes, as for every new client. If one cannot be reached, the operation
 //! fails with [`Error::Unreachable`], and the next operation tries again. In two cases a client
-//! cannot come back ([`Error::CutOff`]): if all nodes have been started again, since its data is
-//! gone; and under vts, where what a session has seen is a vector that is valid in one life only.
+//! cannot come back ([`Error::CutOff`]): if nodes that keep nothing have been started again, since
+//! its data is gone; and under vts, where what a session has seen is a vector that is valid in one life only.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

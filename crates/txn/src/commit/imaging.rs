@@ -9,7 +9,9 @@
 //! blocks are pieces of one sequence of records; the first byte of a block is 1 if its last record
 //! goes on in the next block, else 0. The last two images are kept.
 
-use plimsoll_replication::{BLOCK_MAX, Identity, ImageError, ImageWriter, images, read_image, remove_image};
+use plimsoll_replication::{
+    BLOCK_MAX, Identity, ImageError, ImageWriter, images, read_image, remove_image, remove_unfinished,
+};
 use plimsoll_runtime::{Disk, Env};
 use plimsoll_types::mutants::{Mutant, planted};
 
@@ -36,7 +38,11 @@ pub(crate) fn begins<P: Protocol, E: Env<P>>(env: &E, disk: &Disk, identity: Ide
     env.clone().spawn(async move {
         let failed = match make(&env, &disk, identity, step_bytes).await {
             Ok(kept) => tidy(&disk, &kept).await.is_err(),
-            Err(_) => true,
+            Err(_) => {
+                // What it took of the disk is needed by the log.
+                let _ = remove_unfinished(&disk).await;
+                true
+            }
         };
         env.local(|node| node.base().image_over(failed));
     });

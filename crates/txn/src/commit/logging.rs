@@ -85,11 +85,10 @@ async fn open<P: Protocol, E: Env<P>>(
     let log = loop {
         match read(env, disk, identity, settings).await {
             Ok(log) => break log,
-            Err(Failure { why, is_of_disk }) => {
-                env.local(|node| node.base().log_failed(why));
-                if !is_of_disk {
-                    return None;
-                }
+            Err(Failure { why, is_of_disk: true }) => env.local(|node| node.base().log_failed(why)),
+            Err(Failure { why, is_of_disk: false }) => {
+                env.local(|node| node.base().log_lost(why));
+                return None;
             }
         }
         env.sleep(RETRY_NS).await;
@@ -103,7 +102,7 @@ async fn open<P: Protocol, E: Env<P>>(
     let least = match recovered {
         Ok(least) => least,
         Err(why) => {
-            env.local(|node| node.base().log_failed(why));
+            env.local(|node| node.base().log_lost(why));
             return None;
         }
     };
@@ -113,7 +112,7 @@ async fn open<P: Protocol, E: Env<P>>(
         if behind_ns > BEHIND_NS {
             let behind = Duration::from_nanos(behind_ns);
             let why = format!("the clock is {behind:.1?} behind what the log has promised: set it right");
-            env.local(|node| node.base().log_failed(why));
+            env.local(|node| node.base().log_lost(why));
         }
         env.sleep(behind_ns.min(BEHIND_NS)).await;
     }

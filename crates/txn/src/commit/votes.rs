@@ -215,11 +215,13 @@ pub(crate) fn vote<P: Voter>(node: &mut P, txn: TxnId) -> Vote {
 /// From now on the shard does not commit because of other shards' votes. Returns the outcome if it
 /// is known.
 fn promise<P: Voter>(node: &mut P, txn: TxnId) -> Option<Outcome> {
-    let state = node.base().votes.state_mut(txn)?;
-    if let State::Recorded { doubt: doubt @ Doubt::No, .. } = state {
+    let votes = &mut node.base().votes;
+    if matches!(votes.state(txn), Some(State::Recorded { doubt: Doubt::No, .. }))
+        && let Some(State::Recorded { doubt, .. }) = votes.state_mut(txn)
+    {
         *doubt = Doubt::Promised;
     }
-    state.outcome()
+    votes.state(txn)?.outcome()
 }
 
 /// Takes the outcome of a transaction. Returns the outcome that this shard had entered before, or
@@ -278,7 +280,8 @@ fn told<P: Voter>(
 ) {
     let votes = &mut node.base().votes;
     let fenced = votes.fenced(txn);
-    let Some(state) = votes.state_mut(txn) else { return };
+    // After a restart the shard asks again, so its log need not have this.
+    let Some(state) = votes.hearsay_mut(txn) else { return };
     match state {
         State::Recorded { stamp, voters, told, doubt, .. } => {
             let mut outcome = outcome;

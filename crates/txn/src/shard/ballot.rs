@@ -554,6 +554,11 @@ impl Votes {
         self.entries.get(&key(txn)).map(|entry| &entry.state)
     }
 
+    /// The same, to note what the log need not hear of: who has told what.
+    pub(crate) fn hearsay_mut(&mut self, txn: TxnId) -> Option<&mut State> {
+        self.entries.get_mut(&key(txn)).map(|entry| &mut entry.state)
+    }
+
     /// The same, to be changed by news of it.
     pub(crate) fn state_mut(&mut self, txn: TxnId) -> Option<&mut State> {
         let entry = self.entries.get_mut(&key(txn))?;

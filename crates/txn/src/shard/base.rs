@@ -450,6 +450,11 @@ impl<S: Scheme> Base<S> {
         writes: impl Iterator<Item = &'a Write>,
         values: Option<&Packed>,
     ) -> Result<(), Abort> {
+        let mut writes = writes.peekable();
+        // Deletions need no memory, but the log has to have room for them.
+        if self.room.disk_is_full() && writes.peek().is_some() {
+            return Err(Abort::DiskFull);
+        }
         self.admit(grown_bytes(writes, values))
     }
 

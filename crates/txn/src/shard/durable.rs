@@ -70,6 +70,7 @@ impl<S: Scheme> Base<S> {
             image_bytes: journal.images.bytes,
             since_image_bytes: journal.images.since,
             is_read: journal.recovering,
+            is_lost: journal.is_lost,
             failure: self.log_failure(),
         })
     }
@@ -84,8 +85,14 @@ impl<S: Scheme> Base<S> {
         }
     }
 
-    /// The log could not be read, and nothing will be served; or not be written, and what waits for
-    /// it goes on to wait.
+    /// The log cannot be read, and nothing will ever be served.
+    pub(crate) fn log_lost(&mut self, why: String) {
+        if let Some(journal) = &mut self.journal {
+            (journal.failed, journal.is_lost) = (Some(why), true);
+        }
+    }
+
+    /// The log could not be read, or not be written; what waits for it goes on to wait.
     pub(crate) fn log_failed(&mut self, why: String) {
         if let Some(journal) = &mut self.journal {
             journal.failed = Some(why);

@@ -45,8 +45,8 @@ use crate::timestamp::Scheme;
 
 /// Rows that a step of the walk looks at, at most.
 const STEP_ROWS: RowId = 128;
-/// Time in nanoseconds after an image that failed, before the next is begun.
-const AGAIN_NS: u64 = 500_000_000;
+/// Time in nanoseconds after an image that failed, before the next is begun: at first, and at most.
+const AGAIN_NS: (u64, u64) = (500_000_000, 600_000_000_000);
 
 /// What a shard knows of its images.
 #[derive(Debug, Default)]
@@ -59,8 +59,9 @@ pub(super) struct Images {
     pub(super) bytes: u64,
     /// Whether one is being made.
     under_way: bool,
-    /// None is begun before.
+    /// None is begun before; and how long that was after the last one that failed.
     again: Timestamp,
+    pause_ns: u64,
     /// Whether the next pass that ends makes the beginning of one.
     wanted: bool,
     beginning: Option<Beginning>,
@@ -107,7 +108,10 @@ impl<S: Scheme> Base<S> {
         let now = self.votes.clock();
         let Some(journal) = &mut self.journal else { return false };
         let (images, least) = (&mut journal.images, journal.settings.image_bytes);
-        let due = !images.under_way && images.since >= least.max(images.bytes) && now >= images.again;
+        let due = !images.under_way
+            && journal.full.is_none()
+            && images.since >= least.max(images.bytes)
+            && now >= images.again;
         images.under_way |= due;
         images.wanted |= due;
         due
@@ -209,9 +213,11 @@ impl<S: Scheme> Base<S> {
         let Some(journal) = &mut self.journal else { return };
         let images = &mut journal.images;
         (images.under_way, images.wanted, images.beginning) = (false, false, None);
-        if failed {
-            images.again = Timestamp(now.0 + AGAIN_NS);
+        match failed {
+            true => images.pause_ns = (2 * images.pause_ns).clamp(AGAIN_NS.0, AGAIN_NS.1),
+            false => images.pause_ns = 0,
         }
+        images.again = Timestamp(now.0 + images.pause_ns);
     }
 
     /// Takes the index below which the log is no longer needed, if it has become larger.

@@ -57,6 +57,8 @@ pub struct Journal {
     pub(super) images: Images,
     /// Why the log could not be read, or written last.
     pub(super) failed: Option<String>,
+    /// Whether the shard will never serve for that reason.
+    pub(super) is_lost: bool,
     /// Why there is no room in reserve, so that no more writes are admitted.
     pub(super) full: Option<String>,
     /// Bytes of the entries of this life, writes of the log, and the time that they took.
@@ -82,6 +84,8 @@ pub struct LogStatus {
     pub since_image_bytes: u64,
     /// Whether the log is being read, so that the shard does not serve yet.
     pub is_read: bool,
+    /// Whether the shard will never serve, because its log cannot be read.
+    pub is_lost: bool,
     /// What is wrong with it, if anything: it cannot be read, it could not be written last, or
     /// there is no room for more.
     pub failure: Option<String>,
@@ -190,6 +194,7 @@ impl Journal {
             settings,
             images: Images::default(),
             failed: None,
+            is_lost: false,
             full: None,
             bytes: 0,
             flushes: 0,

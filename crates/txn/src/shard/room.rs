@@ -113,6 +113,12 @@ impl Room {
         self.until = if is_full || self.memory.is_some() { 0 } else { u64::MAX };
     }
 
+    /// Whether the shard's log has no room on its disk.
+    #[inline]
+    pub(crate) fn disk_is_full(&self) -> bool {
+        self.disk_is_full
+    }
+
     /// Whether there is memory for that many bytes in terms of [`written_bytes`].
     #[inline]
     pub(crate) fn admit<M: Mark>(&mut self, store: &Store<M>, bytes: u64) -> Result<(), Abort> {

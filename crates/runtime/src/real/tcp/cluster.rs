@@ -367,9 +367,18 @@ impl Cluster {
         let Some(known) = self.known.get(index).map(|known| known.load(Relaxed)) else { return Ok(()) };
         match known != 0 && known != memory {
             true if self.is_connected(index) => Err(Refusal::running(&self.nodes[index])),
-            true => Err(Refusal::Forgotten),
+            true => {
+                self.disagree();
+                Err(Refusal::Forgotten)
+            }
             false => Ok(()),
         }
+    }
+
+    /// This node and another remember different things: one of them has the wrong data, so clients
+    /// are not admitted until all are connected.
+    pub(super) fn disagree(&self) {
+        self.formed.store(false, Relaxed);
     }
 
     /// The same, and remembers the memory of a node that was not met before.
@@ -551,6 +560,7 @@ mod tests {
         let cluster = Cluster::new(&Network { met, ..network(None, &nodes) }, 2).unwrap();
         assert!(cluster.is_open());
         assert_eq!((cluster.meet(nine, 10), cluster.meet(nine, 11)), (Ok(()), Err(Refusal::Forgotten)));
+        assert!(!cluster.is_open(), "one of the two has the wrong data");
     }
 
     #[test]

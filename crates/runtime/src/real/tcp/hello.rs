@@ -304,7 +304,11 @@ impl Greeting {
         let (&kind, body) = message.split_first().ok_or(Refusal::Malformed)?;
         match (kind, self.agreed, self.dialed) {
             (REFUSAL, Some(_), _) | (REFUSAL, _, Some(_)) => {
-                Ok(Next::Refused(whole(body).map_err(|_| Refusal::Malformed)?))
+                let refusal = whole(body).map_err(|_| Refusal::Malformed)?;
+                if refusal == Refusal::Forgotten {
+                    self.cluster.disagree();
+                }
+                Ok(Next::Refused(refusal))
             }
             (HELLO, None, _) => {
                 let agreed = self.check_hello(body)?;
