@@ -261,7 +261,7 @@ impl Engine {
     }
 
     /// Notes in the data directory, if there is one, that all shards have logs, and which other
-    /// nodes this one has met. To be called when the shards serve and all nodes are connected.
+    /// nodes this one has met. To be called from time to time once the shards serve.
     pub fn note_others(&self) -> Result<(), OpenError> {
         let met = self.nodes.iter().map(|node| node.id).zip(self.runtime.met());
         let met = met.filter(|&(_, memory)| memory != 0).collect();

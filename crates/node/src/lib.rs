@@ -40,6 +40,8 @@ use troubles::Troubles;
 
 /// How often a node looks whether it is to stop, and whether others have come or gone.
 const LOOK: Duration = Duration::from_millis(50);
+/// How often it notes in its data directory what it has and whom it has met.
+const NOTE_EVERY: Duration = Duration::from_secs(1);
 /// After so long a node that starts says for whom it waits.
 const COMPLAIN_AFTER: Duration = Duration::from_secs(5);
 
@@ -85,12 +87,12 @@ pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::e
     let (mut ready, mut alarm, mut complained) = (false, false, false);
     let mut recovered = data_dir.is_none();
     let mut failing: Option<String> = None;
+    let mut noted = None;
     let mut absent: Vec<u16> = Vec::new();
     let begun = Instant::now();
     while !stop.load(SeqCst) {
         if !recovered && engine.is_recovered()? {
             recovered = true;
-            note_others(&engine);
             tracing::info!(seconds = begun.elapsed().as_secs_f64(), "has what it had: the logs were read");
         }
         let gone = std::mem::replace(&mut absent, engine.missing().collect());
@@ -100,7 +102,7 @@ pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::e
         let now = absent.is_empty() && recovered;
         match (ready, now) {
             (false, true) => {
-                note_others(&engine);
+                noted = None;
                 tracing::info!("connected to all other nodes");
             }
             (_, false) if absent.is_empty() => {}
@@ -119,6 +121,13 @@ pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::e
             _ => {}
         }
         ready = now;
+        // A log is there when something was written to it.
+        if recovered && noted.is_none_or(|noted: Instant| noted.elapsed() > NOTE_EVERY) {
+            noted = Some(Instant::now());
+            if let Err(error) = engine.note_others() {
+                tracing::warn!("which nodes this one has met cannot be noted: {error}");
+            }
+        }
         let fails = engine.log_failure().map(|(shard, why)| log_trouble(shard.0, &why));
         match (&failing, &fails) {
             (None, Some(sentence)) => tracing::warn!("{sentence}"),
@@ -144,13 +153,6 @@ pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::e
     }
     tracing::info!("{node} stops");
     Ok(true)
-}
-
-/// Notes in the data directory whom this node has met. It serves if it cannot.
-fn note_others(engine: &Engine) {
-    if let Err(error) = engine.note_others() {
-        tracing::warn!("which nodes this one has met cannot be noted: {error}");
-    }
 }
 
 /// The nodes that this one is not connected to, by name.

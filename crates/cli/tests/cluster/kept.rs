@@ -152,6 +152,9 @@ fn a_directory_is_looked_through_and_damage_is_told_with_its_place_and_refused()
     });
     drop(db);
     let directory = scene.data_dir(1);
+    let begun =
+        || std::fs::read_to_string(directory.join("owner")).ok()?.contains("\"begun\": true").then_some(());
+    until("it has noted that there is a log", begun);
     assert!(refused(&["verify", path(&directory)]).contains("in use"));
     (1..=3).for_each(|id| scene.kill(id));
     let look = |more: &[&str]| {
