@@ -44,7 +44,8 @@ fn start(node: u16, nodes: &[Address], listener: TcpListener) -> Runtime<Echo> {
         silence: SILENCE,
         clock: Clock::new(),
         clock_limit: None,
-        volatile: false,
+        memory: 1,
+        met: nodes.iter().map(|node| (node.id, 1)).collect(),
     };
     let makers = vec![Box::new(Echo::default) as Box<dyn FnOnce() -> Echo + Send>];
     Runtime::networked(makers, 1, None, Vec::new(), network).expect("it can be a cluster")
