@@ -377,7 +377,7 @@ impl Cluster {
 
     /// This node and another remember different things: one of them has the wrong data, so clients
     /// are not admitted until all are connected.
-    pub(super) fn disagree(&self) {
+    fn disagree(&self) {
         self.formed.store(false, Relaxed);
     }
 

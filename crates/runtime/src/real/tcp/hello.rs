@@ -304,11 +304,7 @@ impl Greeting {
         let (&kind, body) = message.split_first().ok_or(Refusal::Malformed)?;
         match (kind, self.agreed, self.dialed) {
             (REFUSAL, Some(_), _) | (REFUSAL, _, Some(_)) => {
-                let refusal = whole(body).map_err(|_| Refusal::Malformed)?;
-                if refusal == Refusal::Forgotten {
-                    self.cluster.disagree();
-                }
-                Ok(Next::Refused(refusal))
+                Ok(Next::Refused(whole(body).map_err(|_| Refusal::Malformed)?))
             }
             (HELLO, None, _) => {
                 let agreed = self.check_hello(body)?;
