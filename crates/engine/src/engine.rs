@@ -49,8 +49,9 @@ const FULL_AFTER: Duration = Duration::from_secs(1);
 /// How far a client's clock may be from those of the nodes before it sets its clock by theirs: half
 /// of what clocks may be apart.
 const CLOCK_LIMIT: Duration = Duration::from_nanos(MAX_OFFSET_NS / 2);
-/// How long a disk may fail while logs are read, until a database in this process is not opened.
-const DISK_FAILS_FOR: Duration = Duration::from_secs(5);
+/// How long a disk may fail, or the clock be behind, while shards come back, until a database in
+/// this process is not opened.
+const FAILS_FOR: Duration = Duration::from_secs(5);
 /// Rows that are loaded in one step of a shard, which takes about 200 µs.
 const ROWS_PER_STEP: usize = 1000;
 /// Bytes of rows after which a step of a load loads no more.
@@ -163,17 +164,7 @@ impl std::error::Error for Missing {}
 impl Engine {
     /// Starts all shards, with empty tables.
     pub fn start(pair: Pair, tables: Vec<TableSpec>, options: EngineOptions) -> std::io::Result<Engine> {
-        let part = Part {
-            holders: options.shards,
-            processes: vec![0; options.shards].into(),
-            process_count: 1,
-            first_client: 1,
-            client_shards: options.shards..options.shards,
-            process: 0,
-            shards: 0..options.shards + usize::from(pair.has_oracle()),
-            first_attempt: 1,
-            logs: false,
-        };
+        let part = Part::alone(options.shards, pair.has_oracle(), 1, false);
         Engine::alone(pair, tables, options, part, None)
     }
 
@@ -189,23 +180,13 @@ impl Engine {
         let clock = Clock::new().now().0;
         let new = RandomState::new().hash_one(clock);
         let data = DataDir::open(path, pair, Owner::alone(pair, options.shards, new))?;
-        let part = Part {
-            holders: options.shards,
-            processes: vec![0; options.shards].into(),
-            process_count: 1,
-            first_client: 1,
-            client_shards: options.shards..options.shards,
-            process: 0,
-            shards: 0..options.shards,
-            first_attempt: clock,
-            logs: true,
-        };
+        let part = Part::alone(options.shards, pair.has_oracle(), clock, true);
         let engine =
             Engine::alone(pair, Vec::new(), options, part, Some(data)).map_err(OpenError::Threads)?;
         let mut worked = Instant::now();
         while !engine.is_recovered()? {
             match engine.log_failure() {
-                Some((shard, why)) if worked.elapsed() > DISK_FAILS_FOR => {
+                Some((shard, why)) if worked.elapsed() > FAILS_FOR => {
                     return Err(OpenError::Log { shard: shard.0, why });
                 }
                 Some(_) => {}
@@ -254,7 +235,7 @@ impl Engine {
         Ok(true)
     }
 
-    /// A shard of this process whose log cannot be written, and why.
+    /// A shard of this process whose log cannot be read or written at the moment, and why.
     pub fn log_failure(&self) -> Option<(ShardId, String)> {
         self.notes.as_ref()?;
         self.shards().find_map(|shard| Some((shard, self.on_shard(shard, |shard| shard.log_failure())?)))
@@ -698,6 +679,21 @@ fn limited(options: &EngineOptions) -> Option<Arc<Memory>> {
 }
 
 impl Part {
+    /// A database that is all in one process.
+    fn alone(shards: usize, has_oracle: bool, first_attempt: u64, logs: bool) -> Part {
+        Part {
+            holders: shards,
+            processes: vec![0; shards].into(),
+            process_count: 1,
+            first_client: 1,
+            client_shards: shards..shards,
+            process: 0,
+            shards: 0..shards + usize::from(has_oracle),
+            first_attempt,
+            logs,
+        }
+    }
+
     /// The layout of the whole database.
     fn layout(&self, tables: Vec<TableSpec>) -> Layout {
         let placement = Arc::new(Placement::even(self.holders));

@@ -40,8 +40,8 @@ use troubles::Troubles;
 
 /// How often a node looks whether it is to stop, and whether others have come or gone.
 const LOOK: Duration = Duration::from_millis(50);
-/// How often it notes in its data directory what it has and whom it has met.
-const NOTE_EVERY: Duration = Duration::from_secs(1);
+/// How often it looks at its logs, and notes in its data directory whom it has met.
+const LOOK_AT_LOGS: Duration = Duration::from_secs(1);
 /// After so long a node that starts says for whom it waits.
 const COMPLAIN_AFTER: Duration = Duration::from_secs(5);
 
@@ -87,7 +87,7 @@ pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::e
     let (mut ready, mut alarm, mut complained) = (false, false, false);
     let mut recovered = data_dir.is_none();
     let mut failing: Option<String> = None;
-    let mut noted = None;
+    let mut looked = None;
     let mut absent: Vec<u16> = Vec::new();
     let begun = Instant::now();
     while !stop.load(SeqCst) {
@@ -102,7 +102,7 @@ pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::e
         let now = absent.is_empty() && recovered;
         match (ready, now) {
             (false, true) => {
-                noted = None;
+                looked = None;
                 tracing::info!("connected to all other nodes");
             }
             (_, false) if absent.is_empty() => {}
@@ -121,20 +121,21 @@ pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::e
             _ => {}
         }
         ready = now;
-        // A log is there when something was written to it.
-        if recovered && noted.is_none_or(|noted: Instant| noted.elapsed() > NOTE_EVERY) {
-            noted = Some(Instant::now());
-            if let Err(error) = engine.note_others() {
-                tracing::warn!("which nodes this one has met cannot be noted: {error}");
+        if data_dir.is_some() && looked.is_none_or(|looked: Instant| looked.elapsed() > LOOK_AT_LOGS) {
+            looked = Some(Instant::now());
+            let cannot = engine.log_failure().map(|(shard, why)| log_trouble(shard.0, &why));
+            // A log is there when something was written to it.
+            let fails = cannot.or_else(|| {
+                let error = if recovered { engine.note_others().err()? } else { return None };
+                Some(format!("which nodes this one has met cannot be noted: {error}"))
+            });
+            match (&failing, &fails) {
+                (None, Some(sentence)) => tracing::warn!("{sentence}"),
+                (Some(_), None) => tracing::info!("all logs can be used again"),
+                _ => {}
             }
+            failing = fails;
         }
-        let fails = engine.log_failure().map(|(shard, why)| log_trouble(shard.0, &why));
-        match (&failing, &fails) {
-            (None, Some(sentence)) => tracing::warn!("{sentence}"),
-            (Some(_), None) => tracing::info!("all logs can be used again"),
-            _ => {}
-        }
-        failing = fails;
         troubles.look(&engine, cluster);
         let clocks = engine.runtime().traffic().into_iter();
         let ahead = clocks.filter_map(|peer| peer.node.zip(peer.ahead_ns.map(|ns| ns as f64 / 1e9)));
@@ -210,7 +211,7 @@ fn log_trouble(shard: u16, failure: &str) -> String {
 
 fn log_state(log: LogStatus) -> LogState {
     LogState {
-        reading: log.is_read,
+        reading: log.is_recovering,
         entries: log.entries,
         bytes: log.bytes,
         flushes: log.flushes,

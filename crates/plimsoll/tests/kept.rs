@@ -73,7 +73,7 @@ fn a_directory_is_opened_as_what_it_is() {
     assert!(matches!(open(options(3)), Some(OpenError::OtherDatabase { .. })));
     let under_gts = Options { pair: Pair::parse("occ/gts").expect("it is a pair"), ..options(2) };
     assert!(matches!(open(under_gts), Some(OpenError::NotLogged(_))));
-    let db = ledger::open(&path, 2).expect("nobody has it");
+    let db = ledger::open(&path, 2).expect("no other process has the directory");
     assert!(matches!(open(options(2)), Some(OpenError::Directory(_))), "it is in use");
     db.close();
     assert!(open(options(2)).is_none(), "a schema may name fewer tables");

@@ -36,7 +36,7 @@ fn without_policy(protocol: &str) -> &str {
 /// The size of a shard's disk in bytes, if shards log.
 const DISK_BYTES: u64 = 1 << 28;
 
-/// The one fault that only happens to machines without data.
+/// The one fault that only happens to machines without data, unless shards log.
 const CRASHES: &str = "crashes_per_s";
 
 /// Whether a fault, or a property of machines, is about disks. Only shards that log use one.

@@ -112,7 +112,7 @@ async fn open<P: Protocol, E: Env<P>>(
         if behind_ns > BEHIND_NS {
             let behind = Duration::from_nanos(behind_ns);
             let why = format!("the clock is {behind:.1?} behind what the log has promised: set it right");
-            env.local(|node| node.base().log_lost(why));
+            env.local(|node| node.base().log_failed(why));
         }
         env.sleep(behind_ns.min(BEHIND_NS)).await;
     }

@@ -280,7 +280,6 @@ fn told<P: Voter>(
 ) {
     let votes = &mut node.base().votes;
     let fenced = votes.fenced(txn);
-    // After a restart the shard asks again, so its log need not have this.
     let Some(state) = votes.hearsay_mut(txn) else { return };
     match state {
         State::Recorded { stamp, voters, told, doubt, .. } => {

@@ -554,7 +554,8 @@ impl Votes {
         self.entries.get(&key(txn)).map(|entry| &entry.state)
     }
 
-    /// The same, to note what the log need not hear of: who has told what.
+    /// The state of a transaction, to note what other voters have told. The log need not have that: after
+    /// a restart the shard asks them again.
     pub(crate) fn hearsay_mut(&mut self, txn: TxnId) -> Option<&mut State> {
         self.entries.get_mut(&key(txn)).map(|entry| &mut entry.state)
     }

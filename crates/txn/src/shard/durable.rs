@@ -69,7 +69,7 @@ impl<S: Scheme> Base<S> {
             flush_ns: journal.flush_ns,
             image_bytes: journal.images.bytes,
             since_image_bytes: journal.images.since,
-            is_read: journal.recovering,
+            is_recovering: journal.recovering,
             is_lost: journal.is_lost,
             failure: self.log_failure(),
         })

@@ -155,8 +155,8 @@ impl<S: Scheme> Base<S> {
         journal.images.beginning = Some(Beginning { start, records, walk, since });
     }
 
-    /// Goes on with the walk of an image for about so many bytes. Returns their records; `None` at
-    /// its end.
+    /// Walks on through the tables, and returns the records of the next rows, about `bytes` of them;
+    /// `None` when the walk is over.
     pub(crate) fn image_rows(&self, walk: &mut Walk, bytes: usize) -> Option<Vec<u8>> {
         let (mut records, mut looked) = (Vec::new(), 0);
         while walk.table < walk.tables {
@@ -191,8 +191,8 @@ impl<S: Scheme> Base<S> {
         records
     }
 
-    /// The image that was under way is on disk, with so many bytes of records. Returns the starts
-    /// of those that are kept.
+    /// Notes that the image that was under way is on disk, with `bytes` of records. Returns the
+    /// starts of the images that are kept.
     pub(crate) fn image_made(&mut self, beginning: &Beginning, bytes: u64) -> Vec<u64> {
         let Some(journal) = &mut self.journal else { return Vec::new() };
         let images = &mut journal.images;

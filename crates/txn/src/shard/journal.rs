@@ -83,7 +83,7 @@ pub struct LogStatus {
     /// Bytes of the entries since it was begun.
     pub since_image_bytes: u64,
     /// Whether the log is being read, so that the shard does not serve yet.
-    pub is_read: bool,
+    pub is_recovering: bool,
     /// Whether the shard will never serve, because its log cannot be read.
     pub is_lost: bool,
     /// What is wrong with it, if anything: it cannot be read, it could not be written last, or
