@@ -507,7 +507,7 @@ const CALIBRATE_EXAMPLES: &[(&str, &str)] = &[
 
 fn calibrate_examples() -> String {
     format!(
-        "{}\nIt takes twenty minutes, and the machine for itself: whatever else runs is in the figures.",
+        "{}\nIt takes half an hour or more, and the machine for itself: whatever else runs is in the figures.",
         help::examples(CALIBRATE_EXAMPLES)
     )
 }

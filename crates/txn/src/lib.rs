@@ -32,6 +32,6 @@ pub use commit::{any_shard, envelope, executable, execute, interactive, protocol
 use commit::{imaging, local, logging, optimistic, prepare, remote, stamps};
 pub use protocols::rococo::chopping;
 pub use shard::{ballot, base, load, moves, records, room, steps};
-use shard::{image, journal, locks, slots};
+use shard::{journal, locks, slots};
 use words::parts;
 pub use words::{attempt, fetched, messages, procedure, service, shipped, timestamp, trace, work};

@@ -15,7 +15,7 @@ use plimsoll_replication::{
 use plimsoll_runtime::{Disk, Env};
 use plimsoll_types::mutants::{Mutant, planted};
 
-use crate::image::Beginning;
+use crate::journal::Beginning;
 use crate::protocol::Protocol;
 
 /// Bytes of records in a block, unless a record is longer.

@@ -39,7 +39,7 @@ use plimsoll_types::wire::Wire;
 use plimsoll_types::{TableId, Timestamp, TxnId};
 
 use crate::base::Base;
-use crate::journal::{Ballot, Journal, Record};
+use crate::journal::{Ballot, Beginning, Journal, Record, Walk};
 use crate::locks::Locks;
 use crate::timestamp::Scheme;
 
@@ -47,60 +47,6 @@ use crate::timestamp::Scheme;
 const STEP_ROWS: RowId = 128;
 /// Time in nanoseconds after an image that failed, before the next is begun: at first, and at most.
 const AGAIN_NS: (u64, u64) = (500_000_000, 600_000_000_000);
-
-/// What a shard knows of its images.
-#[derive(Debug, Default)]
-pub(super) struct Images {
-    /// Tables that the shard had before its log; the log does not name them.
-    pub(super) unlogged_tables: usize,
-    /// Bytes of the entries since the start of the last image.
-    pub(super) since: u64,
-    /// Bytes of the records in the last image.
-    pub(super) bytes: u64,
-    /// Whether one is being made.
-    under_way: bool,
-    /// None is begun before; and how long that was after the last one that failed.
-    again: Timestamp,
-    pause_ns: u64,
-    /// Whether the next pass that ends makes the beginning of one.
-    wanted: bool,
-    beginning: Option<Beginning>,
-    /// The starts of the last two that are on disk.
-    kept: Vec<u64>,
-    /// The log is no longer needed below this index.
-    needless: Option<u64>,
-    /// Of the image that was read: the index below which installs replace versions.
-    pub(super) end: u64,
-}
-
-impl Images {
-    /// Those of a shard that has read none.
-    pub(super) fn anew(&self) -> Images {
-        Images { unlogged_tables: self.unlogged_tables, ..Images::default() }
-    }
-}
-
-/// The first part of an image.
-#[derive(Debug)]
-pub(crate) struct Beginning {
-    /// The log is read from this index.
-    pub(crate) start: u64,
-    /// The records of the image.
-    pub(crate) records: Vec<u8>,
-    /// The way through the tables that are in it.
-    pub(crate) walk: Walk,
-    /// How much of the log the image replaces that the one before did not.
-    since: u64,
-}
-
-/// A way through the rows of tables.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Walk {
-    table: u16,
-    row: RowId,
-    /// Tables that were added later are in the log.
-    tables: u16,
-}
 
 impl<S: Scheme> Base<S> {
     /// Whether to make an image now; then one is under way.

@@ -1,15 +1,14 @@
-//! The state of a shard's journal, and the records that it writes. `durable.rs` says what they
-//! are for, and makes and replays them.
+//! The state of a shard's journal and of its images, and the records that are in both. `durable.rs`
+//! and `image.rs` say what they are for, and make and replay them.
 
 use std::collections::BTreeMap;
 
 use plimsoll_replication::{Entries, Identity, Settings};
-use plimsoll_store::MovedRow;
+use plimsoll_store::{MovedRow, RowId};
 use plimsoll_types::wire::Wire;
 use plimsoll_types::{ColumnGroup, Key, ShardId, TableId, TableSpec, Ticket, Timestamp, TxnId};
 
 use crate::fetched::Range;
-use crate::image::Images;
 use crate::timestamp::Scheme;
 use crate::work::Packed;
 
@@ -65,6 +64,60 @@ pub struct Journal {
     pub(super) bytes: u64,
     pub(super) flushes: u64,
     pub(super) flush_ns: u64,
+}
+
+/// What a shard knows of its images.
+#[derive(Debug, Default)]
+pub(super) struct Images {
+    /// Tables that the shard had before its log; the log does not name them.
+    pub(super) unlogged_tables: usize,
+    /// Bytes of the entries since the start of the last image.
+    pub(super) since: u64,
+    /// Bytes of the records in the last image.
+    pub(super) bytes: u64,
+    /// Whether one is being made.
+    pub(super) under_way: bool,
+    /// None is begun before; and how long that was after the last one that failed.
+    pub(super) again: Timestamp,
+    pub(super) pause_ns: u64,
+    /// Whether the next pass that ends makes the beginning of one.
+    pub(super) wanted: bool,
+    pub(super) beginning: Option<Beginning>,
+    /// The starts of the last two that are on disk.
+    pub(super) kept: Vec<u64>,
+    /// The log is no longer needed below this index.
+    pub(super) needless: Option<u64>,
+    /// Of the image that was read: the index below which installs replace versions.
+    pub(super) end: u64,
+}
+
+impl Images {
+    /// Those of a shard that has read none.
+    pub(super) fn anew(&self) -> Images {
+        Images { unlogged_tables: self.unlogged_tables, ..Images::default() }
+    }
+}
+
+/// The first part of an image.
+#[derive(Debug)]
+pub(crate) struct Beginning {
+    /// The log is read from this index.
+    pub(crate) start: u64,
+    /// The records of the image.
+    pub(crate) records: Vec<u8>,
+    /// The way through the tables that are in it.
+    pub(crate) walk: Walk,
+    /// How much of the log the image replaces that the one before did not.
+    pub(super) since: u64,
+}
+
+/// A way through the rows of tables.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Walk {
+    pub(super) table: u16,
+    pub(super) row: RowId,
+    /// Tables that were added later are in the log.
+    pub(super) tables: u16,
 }
 
 /// How a shard's log is.
