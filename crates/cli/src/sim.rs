@@ -394,7 +394,7 @@ pub fn again(world: &Plan, selection: &Selection) -> String {
     };
     line.push_str(faults);
     if world.logs {
-        line.push_str(" --durability sync");
+        line.push_str(if world.to_cut { " --durability async" } else { " --durability sync" });
     }
     for (name, value) in selection.knobs_of(world) {
         line.push_str(&format!(" --fault {name}={value}"));

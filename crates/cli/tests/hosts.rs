@@ -145,7 +145,7 @@ fn attempt(db: &Database, table: TableId, session: u32, round: u64, now: impl Fn
         Err(Error::InDoubt { .. }) => End::Unknown,
         Err(_) => End::Aborted,
     };
-    Attempted { session, begin, end: now(), how, snapshot, operations }
+    Attempted { session, begin, end: now(), how, snapshot, timestamp: None, operations }
 }
 
 /// The anomalies that a model forbids.

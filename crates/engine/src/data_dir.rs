@@ -27,7 +27,7 @@ use plimsoll_txn::pairs::{Pair, Protocol, Scheme};
 use plimsoll_types::ShardId;
 use serde::{Deserialize, Serialize};
 
-use crate::{Cluster, OpenError};
+use crate::{Cluster, Durability, OpenError};
 
 /// The version of the directory.
 const FORMAT: u32 = 1;
@@ -42,10 +42,18 @@ pub(crate) struct Owner {
     /// The shards that it has, by their numbers in the whole database.
     shards: Range<usize>,
     node: Option<Member>,
+    /// What its logs have.
+    #[serde(default = "sync")]
+    durability: Durability,
     /// Whether every shard has a log.
     begun: bool,
     /// The numbers of the directories of other nodes, by node.
     met: Vec<(u16, u64)>,
+}
+
+/// What directories have that do not say it.
+fn sync() -> Durability {
+    Durability::Sync
 }
 
 /// A node of a cluster.
@@ -72,7 +80,7 @@ pub fn is_logged(Pair { protocol, scheme }: Pair) -> bool {
 
 impl Owner {
     /// A database in one process. `new` is its number if the directory is new.
-    pub(crate) fn alone(pair: Pair, shards: usize, new: u64) -> Owner {
+    pub(crate) fn alone(pair: Pair, durability: Durability, shards: usize, new: u64) -> Owner {
         let pair = pair.to_string();
         Owner {
             format: FORMAT,
@@ -80,6 +88,7 @@ impl Owner {
             pair,
             shards: 0..shards,
             node: None,
+            durability,
             begun: false,
             met: Vec::new(),
         }
@@ -89,7 +98,7 @@ impl Owner {
     pub(crate) fn member(cluster: &Cluster, id: u16, shards: Range<usize>, new: u64) -> Owner {
         let checksum = format!("{:016x}", cluster.id);
         let node = Some(Member { id, cluster: cluster.name.clone(), checksum });
-        Owner { shards, node, ..Owner::alone(cluster.pair, 0, new) }
+        Owner { shards, node, ..Owner::alone(cluster.pair, cluster.durability, 0, new) }
     }
 
     /// What a shard's log belongs to.
@@ -99,12 +108,12 @@ impl Owner {
 
     /// What it is, in a sentence.
     fn describe(&self) -> String {
-        let Owner { format, pair, shards, node, .. } = self;
+        let Owner { format, pair, shards, node, durability, .. } = self;
         if *format != FORMAT {
             return format!("format {format}, where this program has {FORMAT}");
         }
         match node {
-            None => format!("{} shards under {pair}", shards.len()),
+            None => format!("{} shards under {pair}, durability {durability}", shards.len()),
             Some(Member { id, cluster, checksum }) => {
                 format!("{} of cluster {cluster:?} with checksum {checksum}", Who::Node(*id))
             }
@@ -117,6 +126,9 @@ impl DataDir {
     pub(crate) fn open(path: &Path, pair: Pair, here: Owner) -> Result<DataDir, OpenError> {
         if !is_logged(pair) {
             return Err(OpenError::NotLogged(pair));
+        }
+        if here.durability == Durability::Async && pair.scheme != Scheme::Dst {
+            return Err(OpenError::NoCut(pair));
         }
         let failed = |path: PathBuf| move |error| OpenError::DataDir(path, error);
         fs::create_dir_all(path).map_err(failed(path.to_owned()))?;
@@ -166,6 +178,11 @@ impl DataDir {
         self.owner.database
     }
 
+    /// Whether its logs go to a cut.
+    pub(crate) fn is_to_cut(&self) -> bool {
+        self.owner.durability == Durability::Async
+    }
+
     /// The same of other nodes, by node, as far as they were met.
     pub(crate) fn met(&self) -> Vec<(u16, u64)> {
         self.owner.met.clone()
@@ -189,6 +206,11 @@ pub(crate) struct Notes {
 }
 
 impl Notes {
+    /// See [`DataDir::memory`].
+    pub(crate) fn memory(&self) -> u64 {
+        self.owner.database
+    }
+
     /// Every shard has a log by now. From now on a directory without one has lost it.
     pub(crate) fn begun(&mut self) -> Result<(), OpenError> {
         let all = self.owner.shards.clone().all(|shard| has_log(&self.path, shard));

@@ -52,6 +52,8 @@ const CLOCK_LIMIT: Duration = Duration::from_nanos(MAX_OFFSET_NS / 2);
 /// How long a disk may fail, or the clock be behind, while shards come back, until a database in
 /// this process is not opened.
 const FAILS_FOR: Duration = Duration::from_secs(5);
+/// How long a database that ends waits for its disk.
+const SETTLE: Duration = Duration::from_secs(1);
 /// Rows that are loaded in one step of a shard, which takes about 200 µs.
 const ROWS_PER_STEP: usize = 1000;
 /// Bytes of rows after which a step of a load loads no more.
@@ -81,6 +83,9 @@ pub struct EngineOptions {
     pub memory: Option<u64>,
     /// How logs are kept, in a directory.
     pub log: Settings,
+    /// If there is a directory: when a transaction is committed. For a node of a cluster, the cluster
+    /// decides.
+    pub durability: Durability,
 }
 
 impl Default for EngineOptions {
@@ -96,6 +101,7 @@ impl Default for EngineOptions {
             record: false,
             memory: None,
             log: Settings::default(),
+            durability: Durability::Sync,
         }
     }
 }
@@ -169,7 +175,7 @@ impl Engine {
     }
 
     /// Starts all shards with what a directory keeps of them, and lets it keep what is committed
-    /// from now on: a transaction is committed when it is on disk. Makes the directory if there is
+    /// from now on, as [`EngineOptions::durability`] says. Makes the directory if there is
     /// none, and those tables that it does not have. Returns when all logs were read.
     pub fn open_in(
         path: &Path,
@@ -179,7 +185,7 @@ impl Engine {
     ) -> Result<Engine, OpenError> {
         let clock = Clock::new().now().0;
         let new = RandomState::new().hash_one(clock);
-        let data = DataDir::open(path, pair, Owner::alone(pair, options.shards, new))?;
+        let data = DataDir::open(path, pair, Owner::alone(pair, options.durability, options.shards, new))?;
         let part = Part::alone(options.shards, pair.has_oracle(), clock, true);
         let engine =
             Engine::alone(pair, Vec::new(), options, part, Some(data)).map_err(OpenError::Threads)?;
@@ -356,8 +362,8 @@ impl Engine {
         let data = match (cluster.durability, data_dir) {
             (Durability::None, None) => None,
             (Durability::None, Some(_)) => return Err(OpenError::NothingKept),
-            (Durability::Sync, None) => return Err(OpenError::NoDataDir),
-            (Durability::Sync, Some(path)) => {
+            (_, None) => return Err(OpenError::NoDataDir),
+            (_, Some(path)) => {
                 let before = cluster.nodes.iter().filter(|other| other.id < node).map(|other| other.shards);
                 let first: usize = before.sum();
                 let shards = first..first + cluster.node(node).map_or(0, |node| node.shards);
@@ -587,6 +593,32 @@ impl Engine {
         }
     }
 
+    /// If the shards of this process do not wait for their disks, waits until everything that they have
+    /// committed is kept, for a second at most. To be called when nothing runs any more.
+    pub fn settle(&self) {
+        let begun = Instant::now();
+        let unkept = |shard| {
+            let log = self.on_shard(shard, |shard| shard.status().log);
+            log.is_some_and(|log| log.cut.is_some() && !log.is_kept)
+        };
+        while self.shards().any(unkept) && begun.elapsed() < SETTLE {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Which of its histories the database has: another than before if it has gone back to a cut
+    /// since.
+    pub fn era(&self) -> u64 {
+        let era = |shard| self.on_shard(shard, |shard| shard.status().log).map_or(0, |log| log.era);
+        self.shards().next().map_or(0, era)
+    }
+
+    /// The number that tells the data of its directory from any other.
+    pub fn identity(&self) -> Option<u64> {
+        let notes = self.notes.as_ref()?.read().unwrap_or_else(PoisonError::into_inner);
+        Some(notes.memory())
+    }
+
     /// The protocol and the timestamp scheme.
     pub fn pair(&self) -> Pair {
         self.pair
@@ -773,11 +805,13 @@ impl Part {
             let (layout, config, low_water) = (layout.clone(), config(shard), low_water.clone());
             let memory = memory.clone();
             let log = data.map(|data| (data.log_of(shard as u16), options.log));
+            let to_cut = data.is_some_and(DataDir::is_to_cut);
             let make = move || {
                 let mut base = Base::new(&layout, &config, low_water);
                 base.installs = options.record.then(Vec::new);
                 memory.into_iter().for_each(|memory| base.limit_memory(memory));
                 match log {
+                    Some((identity, settings)) if to_cut => base.log_to_cut(identity, settings),
                     Some((identity, settings)) => base.log(identity, settings),
                     None if logs => base.others_log(),
                     None => {}

@@ -9,6 +9,7 @@ use std::time::Duration;
 use plimsoll_runtime::real::Who;
 use plimsoll_txn::pairs::{Pair, PairError, Scheme};
 
+use crate::Durability;
 use crate::schema::{SHARDS_MAX, STALENESS_MAX, TABLES_MAX};
 
 /// Why a table cannot be declared.
@@ -120,6 +121,12 @@ pub enum OpenError {
     Threads(io::Error),
     /// A protocol or a scheme whose transactions are not logged.
     NotLogged(Pair),
+    /// Without waiting for a disk nothing can be kept under this pair.
+    NoCut(Pair),
+    /// A database without a directory is to outlive its process.
+    NoDirectory(Durability),
+    /// A directory is given, and nothing is to be kept in it.
+    DirectoryForNothing(PathBuf),
     /// A node of a cluster that keeps its data has no data directory.
     NoDataDir,
     /// A data directory for a node of a cluster that keeps nothing.
@@ -190,6 +197,18 @@ impl fmt::Display for OpenError {
                 f,
                 "a database under {pair} does not outlive its process: leave the data directory out, or choose \
                  occ, two_pl or client_2pc under dst, none or rc"
+            ),
+            OpenError::NoCut(pair) => write!(
+                f,
+                "under {pair} a database cannot go back to one timestamp: choose the scheme dst, or durability sync"
+            ),
+            OpenError::NoDirectory(durability) => {
+                write!(f, "durability {durability} needs a directory: give one, or leave the durability out")
+            }
+            OpenError::DirectoryForNothing(path) => write!(
+                f,
+                "durability none keeps nothing in {}: leave it or the directory out",
+                path.display()
             ),
             OpenError::NoDataDir => f.write_str(
                 "the nodes of this cluster keep what is committed (durability = \"sync\"): give this one a data directory",

@@ -28,7 +28,7 @@ use plimsoll_engine::{Cluster, Engine, NodeConfig, machine};
 use plimsoll_runtime::real::{Endpoint, resolve};
 use plimsoll_txn::any_shard::LogStatus;
 use plimsoll_txn::room::Memory;
-use plimsoll_types::Abort;
+use plimsoll_types::{Abort, Timestamp};
 use tracing_subscriber::EnvFilter;
 
 use cli::{LogFormat, StartPlan};
@@ -152,6 +152,7 @@ pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::e
         alarm = off.is_some();
         std::thread::sleep(LOOK);
     }
+    engine.settle();
     tracing::info!("{node} stops");
     Ok(true)
 }
@@ -209,8 +210,10 @@ fn log_trouble(shard: u16, failure: &str) -> String {
     format!("the log of shard {shard} cannot be used now, so nothing new is committed there: {failure}")
 }
 
-fn log_state(log: LogStatus) -> LogState {
+fn log_state(log: LogStatus, now: Timestamp) -> LogState {
+    let behind_ns = log.cut.filter(|_| !log.is_kept).map_or(0, |cut| now.0.saturating_sub(cut.0));
     LogState {
+        cut_lag_seconds: behind_ns as f64 / 1e9,
         reading: log.is_recovering,
         entries: log.entries,
         bytes: log.bytes,
@@ -256,7 +259,7 @@ fn look(engine: &Engine, cluster: &Cluster, troubles: &Troubles, id: u16, begun:
                 tasks: pending.tasks as u64,
                 calls: pending.calls as u64,
                 requests: pending.requests as u64,
-                log: status.log.map(log_state),
+                log: status.log.map(|log| log_state(log, own.clock())),
             }
         })
     });

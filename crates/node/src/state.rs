@@ -138,6 +138,9 @@ pub struct LogState {
     /// Bytes of the last image, 0 if there is none, and of the entries since it was begun.
     pub image_bytes: u64,
     pub since_image_bytes: u64,
+    /// If transactions do not wait for the disk: how old what was committed is that a crash would take
+    /// back.
+    pub cut_lag_seconds: f64,
     /// What is wrong with it, if anything.
     pub failure: Option<String>,
 }
@@ -281,7 +284,7 @@ pub fn metrics(state: &State) -> String {
         family(metric, samples.collect());
     }
 
-    let log_metrics: Metrics<LogState, f64, 8> = [
+    let log_metrics: Metrics<LogState, f64, 9> = [
         (("log_reading", false, "Whether the log is being read: 1 if so."), |log| f64::from(log.reading)),
         (("log_entries_total", true, "Entries in the log."), |log| log.entries as f64),
         (("log_bytes_total", true, "Bytes of the entries that this process has made."), |log| {
@@ -295,6 +298,9 @@ pub fn metrics(state: &State) -> String {
         (("image_bytes", false, "Bytes of the last image."), |log| log.image_bytes as f64),
         (("image_since_bytes", false, "Bytes of the entries since it was begun."), |log| {
             log.since_image_bytes as f64
+        }),
+        (("cut_lag_seconds", false, "How old what was committed is that a crash would take back."), |log| {
+            log.cut_lag_seconds
         }),
     ];
     for (metric, of) in log_metrics {

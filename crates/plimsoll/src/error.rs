@@ -157,6 +157,9 @@ pub enum Error {
         /// Why it cannot come back.
         why: String,
     },
+    /// A node that does not wait for its disk was started again, and may have lost what it has told
+    /// this client last. In a cluster only.
+    Lost,
     /// The outcome of the transaction was not known in time, or when a node that may have voted on
     /// it was gone. The transaction may be committed, now or later. In a cluster only.
     InDoubt {
@@ -283,6 +286,10 @@ impl fmt::Display for Error {
                     "the nodes took this client for dead, and it cannot come back: {why}; connect with a new `Database`"
                 )
             }
+            Error::Lost => f.write_str(
+                "the node was started again, and may have lost what was committed in the last tenth of a second before: look \
+                 what is there, and connect with a new `Database`",
+            ),
             Error::InDoubt { waited } => write!(
                 f,
                 "whether the transaction is committed was not known after {waited:.1?}: a node cannot be reached; look at what \

@@ -83,8 +83,8 @@ pub use database::{
 pub use error::Error;
 pub use find::{addresses, difference_from, find};
 pub use plimsoll_engine::{
-    CLIENTS_MAX, Cluster, ClusterError, MAX_STALENESS, NodeConfig, ORACLE_ID, OpenError, OracleConfig,
-    SHARDS_MAX, STALENESS_MAX, SchemaError, TABLES_MAX,
+    CLIENTS_MAX, Cluster, ClusterError, Durability, MAX_STALENESS, NodeConfig, ORACLE_ID, OpenError,
+    OracleConfig, SHARDS_MAX, STALENESS_MAX, SchemaError, TABLES_MAX,
 };
 pub use plimsoll_runtime::real::{BadEndpoint, Endpoint};
 pub use plimsoll_txn::pairs::{LEGAL_PAIRS, Pair, PairError, Protocol, Scheme};

@@ -7,16 +7,21 @@ mod ledger;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 use std::{env, fs};
 
 use plimsoll::{
-    Database, Freshness, IndexKind, Key, OpenError, Options, Pair, Partitioning, Schema, TableSpec,
+    Database, Durability, Freshness, IndexKind, Key, OpenError, Options, Pair, Partitioning, Schema,
+    TableSpec, TokenError,
 };
 use plimsoll_engine::{Engine, EngineOptions, LogSettings};
 use plimsoll_types::{ShardId, TableId};
 
 /// Where the ledger is, in the process that is killed.
 const DIRECTORY: &str = "PLIMSOLL_TEST_LEDGER";
+
+/// Set in that process if it does not wait for the disk.
+const DURABILITY: &str = "PLIMSOLL_TEST_DURABILITY";
 
 /// Where the rows are, in the process that loads them until it is killed.
 const ROWS: &str = "PLIMSOLL_TEST_ROWS";
@@ -31,7 +36,9 @@ fn directory(name: &str) -> PathBuf {
 #[test]
 fn a_ledger_that_is_killed() {
     let Some(path) = env::var_os(DIRECTORY) else { return };
-    let db = ledger::open(path.as_ref(), 3).expect("the directory has a ledger");
+    let waits = env::var_os(DURABILITY).is_none();
+    let durability = if waits { Durability::Sync } else { Durability::Async };
+    let db = ledger::open(path.as_ref(), 3, durability).expect("the directory has a ledger");
     ledger::transfer(&db, |count| writeln!(std::io::stdout(), "told {count}").is_ok()).expect("it goes on");
 }
 
@@ -54,7 +61,7 @@ fn what_was_committed_is_there_after_kill_9() {
         }
         child.kill().expect("it runs");
         child.wait().expect("it was killed");
-        let db = ledger::open(&path, 3).expect("it opens again");
+        let db = ledger::open(&path, 3, Durability::Sync).expect("it opens again");
         let (money, transfers) = ledger::look(&db).expect("it can be read");
         assert_eq!(money, ledger::ACCOUNTS as i64 * ledger::OPENING_BALANCE, "round {round}");
         assert!(transfers >= told, "round {round}: {told} transfers were told, and {transfers} are there");
@@ -64,16 +71,71 @@ fn what_was_committed_is_there_after_kill_9() {
     fs::remove_dir_all(&path).expect("it is here");
 }
 
+/// What was told a second ago is there, whatever the disk and the machine do besides.
+#[test]
+fn without_waiting_for_the_disk_a_killed_database_goes_back_to_one_timestamp() {
+    let path = directory("async");
+    let (mut lost, mut token) = (false, None);
+    for round in 0..5 {
+        let mut child = Command::new(env::current_exe().expect("this program has a file"))
+            .args(["--exact", "a_ledger_that_is_killed", "--nocapture"])
+            .env(DIRECTORY, &path)
+            .env(DURABILITY, "async")
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it can be started");
+        let out = BufReader::new(child.stdout.take().expect("it has an output"));
+        let told_of = |line: String| line.split("told ").nth(1)?.trim().parse().ok();
+        let counts = out.lines().map_while(Result::ok).filter_map(told_of);
+        let mut told: Vec<(Instant, i64)> = Vec::new();
+        for count in counts {
+            told.push((Instant::now(), count));
+            let since = told[0].0.elapsed();
+            if since > Duration::from_millis(1_200 + 13 * round) {
+                break;
+            }
+        }
+        child.kill().expect("it runs");
+        child.wait().expect("it was killed");
+        let killed = told.last().expect("it has told of transfers").0;
+        let mut early = told.iter().filter(|(at, _)| killed.duration_since(*at) >= Duration::from_secs(1));
+        let sure = early.next_back().map_or(0, |&(_, count)| count);
+        let db = ledger::open(&path, 3, Durability::Async).expect("it opens again");
+        let (money, transfers) = ledger::look(&db).expect("it can be read");
+        assert_eq!(money, ledger::ACCOUNTS as i64 * ledger::OPENING_BALANCE, "round {round}");
+        assert!(transfers >= sure, "round {round}: {sure} transfers were old, and {transfers} are there");
+        lost |= transfers < told.last().expect("it has told of transfers").1;
+        if let Some(token) = token.replace(db.token().expect("dst has tokens")) {
+            assert_eq!(db.session_with(token).err(), Some(TokenError::Lost));
+        }
+        let token = token.expect("it was just replaced").to_string();
+        db.session_with(token.parse().expect("it is one")).expect("it is of this history");
+        db.close();
+    }
+    assert!(lost, "answers do not wait, so that the last of them are lost once in a while");
+    let options = Options { shards: 3, data_dir: Some(path.clone()), ..Options::default() };
+    let as_other = Database::open(Schema::default(), options).err();
+    assert!(matches!(as_other, Some(OpenError::OtherDatabase { .. })), "its log has no votes");
+    fs::remove_dir_all(&path).expect("it is here");
+}
+
 #[test]
 fn a_directory_is_opened_as_what_it_is() {
     let path = directory("owner");
     let options = |shards| Options { shards, data_dir: Some(path.clone()), ..Options::default() };
     let open = |options| Database::open(Schema::default(), options).err();
-    drop(ledger::open(&path, 2).expect("it is new"));
+    drop(ledger::open(&path, 2, Durability::Sync).expect("it is new"));
     assert!(matches!(open(options(3)), Some(OpenError::OtherDatabase { .. })));
     let under_gts = Options { pair: Pair::parse("occ/gts").expect("it is a pair"), ..options(2) };
     assert!(matches!(open(under_gts), Some(OpenError::NotLogged(_))));
-    let db = ledger::open(&path, 2).expect("no other process has the directory");
+    let nothing = Options { durability: Some(Durability::None), ..options(2) };
+    assert!(matches!(open(nothing), Some(OpenError::DirectoryForNothing(_))));
+    let nowhere = Options { durability: Some(Durability::Async), data_dir: None, ..options(2) };
+    assert!(matches!(open(nowhere), Some(OpenError::NoDirectory(_))));
+    let untimed = Options { pair: Pair::parse("occ/none").expect("it is a pair"), ..options(2) };
+    let untimed = Options { durability: Some(Durability::Async), ..untimed };
+    assert!(matches!(open(untimed), Some(OpenError::NoCut(_))));
+    let db = ledger::open(&path, 2, Durability::Sync).expect("no other process has the directory");
     assert!(matches!(open(options(2)), Some(OpenError::Directory(_))), "it is in use");
     db.close();
     assert!(open(options(2)).is_none(), "a schema may name fewer tables");

@@ -58,12 +58,15 @@ pub struct Logged {
     pub head: u64,
     /// Entries without that one: they can be written.
     pub sealed: u64,
-    /// Entries that a crash cannot take away any more. All of them, if nothing is to survive one.
+    /// Entries that are written.
+    pub written: u64,
+    /// Entries that nothing has to wait for: those that a crash cannot take away any more, or all
+    /// of them if it may.
     pub stable: u64,
 }
 
 impl Logged {
-    /// Whether a crash can take nothing away.
+    /// Whether nothing has to wait.
     pub fn is_stable(self) -> bool {
         self.head <= self.stable
     }

@@ -477,9 +477,9 @@ impl<N: Participant> ShardEnv<N> {
         if !self.core.submitted.borrow().is_empty() {
             outside.submit(self.core.submitted.take());
         }
-        let Logged { head, stable, .. } = self.core.node.borrow_mut().logged();
+        let Logged { head, written, stable, .. } = self.core.node.borrow_mut().logged();
         self.release_held(stable, outside);
-        if head > stable
+        if head > written
             && let Some(writer) = self.core.writer.take()
         {
             self.wake(writer);

@@ -81,6 +81,8 @@ pub struct ClientResults {
     pub appended: Vec<Attempted>,
     /// Attempts whose client crashed before it was answered.
     pub in_doubt: Vec<TxnId>,
+    /// Transactions that were answered and lost, as the durability allows.
+    pub lost: u64,
 }
 
 impl ClientResults {
@@ -95,6 +97,7 @@ impl ClientResults {
         self.broken.append(&mut other.broken);
         self.appended.append(&mut other.appended);
         self.in_doubt.append(&mut other.in_doubt);
+        self.lost += other.lost;
         self.tally.add(&other.tally);
     }
 }

@@ -87,7 +87,7 @@ pub(crate) fn judge(
         found.add("wrong value", random::wrong_values(&left, &installs, &written));
     }
     let mut outcome = setting.outcome();
-    outcome.transactions = left.transactions.len() as u64;
+    (outcome.transactions, outcome.lost) = (left.transactions.len() as u64, left.lost);
     outcome.aborts = left.aborts + left.read_only_aborts;
     let complete = found.violations.is_empty();
     let mut transactions = std::mem::take(&mut left.transactions);
@@ -369,6 +369,7 @@ fn lists(setting: &mut Setting, left: &mut ClientResults) -> Vec<String> {
         end: setting.world.true_time().0,
         how: append::End::Committed,
         snapshot: true,
+        timestamp: None,
         operations: lists
             .iter()
             .map(|(list, numbers)| append::Operation::Read(*list, numbers.clone()))

@@ -173,6 +173,8 @@ pub struct Selection {
     pub mutant: Option<Mutant>,
     /// See [`Plan::logs`].
     pub logs: bool,
+    /// See [`Plan::to_cut`].
+    pub to_cut: bool,
 }
 
 impl Selection {
@@ -209,6 +211,7 @@ impl Default for Selection {
             knobs: Vec::new(),
             mutant: None,
             logs: false,
+            to_cut: false,
         }
     }
 }
@@ -278,6 +281,9 @@ pub struct Plan {
     /// Whether shards keep a log, and every machine crashes. No seed draws it: it came later than
     /// the seeds.
     pub logs: bool,
+    /// If they log, whether answers do not wait for that: then all machines crash at a time, and the
+    /// database goes back to a cut.
+    pub to_cut: bool,
 }
 
 /// A world of a sweep lasts for some hundred virtual milliseconds: what goes wrong has to do so
@@ -318,6 +324,9 @@ fn refuse_with_logs(selection: &Selection) -> Result<(), String> {
     }
     if let Some(scheme @ ("gts" | "vts")) = selection.scheme {
         return Err(format!("{scheme} has no log yet: choose dst, none or rc, or leave --durability out"));
+    }
+    if let Some(scheme) = selection.scheme.filter(|&scheme| selection.to_cut && scheme != "dst") {
+        return Err(format!("{scheme} has no cut to go back to: choose dst, or --durability sync"));
     }
     if selection.moves.is_some_and(|moves| moves > 0) {
         return Err("slots do not move yet where shards log: leave --moves or --durability out".to_owned());
@@ -424,6 +433,7 @@ impl Plan {
         let few = selection.protocol.map(schemes).filter(|schemes| schemes.len() < SCHEMES.len());
         let scheme = selection.scheme.unwrap_or_else(|| match few {
             Some(few) => few[draw(2, few.len() as u64)],
+            None if selection.to_cut => "dst",
             None if selection.logs => ["dst", "dst", "none"][draw(2, 3)],
             None => ["dst", "dst", "dst", "gts", "vts", "none"][draw(2, 6)],
         });
@@ -605,6 +615,7 @@ impl Plan {
             encoded: draw(14, 8) == 0,
             mutant: selection.mutant,
             logs: selection.logs,
+            to_cut: selection.to_cut,
         };
         let clients = plan.clients_in_all();
         if let Some(nth) = plan.only.iter().find(|nth| nth.client >= clients) {

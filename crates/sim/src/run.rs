@@ -90,6 +90,8 @@ pub struct Outcome {
     pub aborts: u64,
     /// Times that slots moved.
     pub moves: u64,
+    /// Transactions that were answered and lost, as the durability allows.
+    pub lost: u64,
     /// Times that a shard came back from an image and the log behind it.
     pub from_images: u64,
     /// Faults that began.
@@ -302,6 +304,8 @@ pub(crate) struct Setting {
     recorder: Option<Recorder>,
     /// By shard: what it installed in all its lives, if shards log.
     lives: Vec<Rc<RefCell<Lives>>>,
+    /// When the first shard began each of its lives.
+    pub(crate) starts: Rc<RefCell<Vec<u64>>>,
     /// What watches timestamps, if transactions are ordered by them.
     pub(crate) online: Option<Rc<RefCell<Online>>>,
     /// See [`Outsider::told`].
@@ -348,6 +352,7 @@ impl Setting {
             moved: Rc::default(),
             recorder,
             lives: if plan.logs { lives } else { Vec::new() },
+            starts: Rc::default(),
             online,
             told: Rc::default(),
         }
@@ -424,8 +429,12 @@ impl Setting {
         self.keep_rows(plan);
         let (sink, ends) = (left.clone(), running.clone());
         let lives: Vec<Cell<usize>> = vec![Cell::new(0); self.shards];
+        let (starts, clock) = (self.starts.clone(), self.outsider());
         self.world.on_start(Box::new(move |shard| {
             let index = shard.shard().index();
+            if index == 0 {
+                starts.borrow_mut().push(clock.ended());
+            }
             // The oracle has no clients.
             let Some(begun) = lives.get(index) else { return };
             let life = begun.replace(begun.get() + 1);
@@ -470,7 +479,9 @@ impl Setting {
         if let Some(recorder) = &self.recorder {
             recorder.attempts(&left.borrow().attempts);
         }
-        (left.take(), stuck)
+        let mut left = left.take();
+        self.lose(&mut left);
+        (left, stuck)
     }
 
     /// If shards log, lets them write what was loaded before any machine crashes.
@@ -619,6 +630,27 @@ fn audits(setting: &mut Setting, workload: &dyn AnyWorkload, left: &ClientResult
 }
 
 impl Setting {
+    /// Takes out of what clients have left what a database that went back to a cut has lost: what was
+    /// answered before, and has a timestamp above.
+    fn lose(&self, left: &mut ClientResults) {
+        let Some(first) = self.lives.first() else { return };
+        let starts = self.starts.borrow();
+        for &(life, cut) in &first.borrow().cuts {
+            // Before it began all machines were down.
+            let Some(&start) = starts.get(life - 1) else { continue };
+            let is_lost =
+                |stamp: Option<Timestamp>, end: u64| end < start && stamp.is_some_and(|stamp| stamp > cut);
+            let lost: Vec<bool> = left.transactions.iter().map(|it| is_lost(it.timestamp, it.end)).collect();
+            left.lost += lost.iter().filter(|&&lost| lost).count() as u64;
+            // What they saw is noted along with them.
+            let mut of_transaction = lost.iter();
+            left.transactions.retain(|_| of_transaction.next() == Some(&false));
+            let mut of_transaction = lost.iter();
+            left.values.retain(|_| of_transaction.next() == Some(&false));
+            left.appended.retain(|it| !is_lost(it.timestamp, it.end));
+        }
+    }
+
     /// Takes what a shard has installed.
     pub(crate) fn take_installs(&self, shard: ShardId) -> Vec<Install> {
         match self.lives.get(shard.index()) {

@@ -167,6 +167,10 @@ pub(crate) struct Lives {
     installs: Vec<(u64, Install)>,
     /// How often the shard came back from an image.
     pub(crate) from_images: u64,
+    /// How often it was made.
+    made: usize,
+    /// The cuts to which it went back, each with the number of the life that did, from 1 on.
+    pub(crate) cuts: Vec<(usize, Timestamp)>,
 }
 
 impl Lives {
@@ -175,6 +179,12 @@ impl Lives {
     fn replays(&mut self, from: u64) {
         self.installs.retain(|(index, _)| *index < from);
         self.from_images += u64::from(from > 0);
+    }
+
+    /// What is above a cut has never been; perhaps it is gone only now.
+    fn goes_back(&mut self, cut: Timestamp, now: bool) {
+        self.installs.retain(|(_, install)| install.stamp <= cut);
+        self.cuts.extend(now.then_some((self.made, cut)));
     }
 
     /// Takes what was installed.
@@ -231,7 +241,7 @@ impl Blueprint<'_> {
         let configs = self.configs();
         let low_waters = LowWaters::of_machines(self, P::Scheme::slots(&configs[0]));
         let (watched, logs, database) = (self.recorder.is_some(), plan.logs, plan.seed);
-        let data_shards = plan.shards;
+        let (data_shards, to_cut) = (plan.shards, plan.to_cut);
         let makers = (0..shards + usize::from(P::Scheme::ORACLE)).map(|shard| {
             let (layout, config, options) = (self.layout.clone(), configs[shard].clone(), self.options);
             // The oracle has none; it is given any.
@@ -245,15 +255,24 @@ impl Blueprint<'_> {
                 base.steps = watched.then(Vec::new);
                 match &lives {
                     Some(lives) if logs && shard < data_shards => {
-                        let (lives, replays) = (lives.clone(), lives.clone());
+                        let (lives, replays, cuts) = (lives.clone(), lives.clone(), lives.clone());
                         base.on_replay = Some(Box::new(move |from| replays.borrow_mut().replays(from)));
                         base.on_install = Some(Box::new(move |index, install| {
                             lives.borrow_mut().installs.push((index, install.clone()));
                         }));
-                        base.log(Identity { database, shard: shard as u16, lineage: 0 }, LOG);
+                        let identity = Identity { database, shard: shard as u16, lineage: 0 };
+                        match to_cut {
+                            true => {
+                                cuts.borrow_mut().made += 1;
+                                base.on_cut =
+                                    Some(Box::new(move |cut, now| cuts.borrow_mut().goes_back(cut, now)));
+                                base.log_to_cut(identity, LOG);
+                            }
+                            false => base.log(identity, LOG),
+                        }
                     }
                     // As a client's, it begins anew after a crash.
-                    _ if logs => base.others_log(),
+                    _ if logs && !to_cut => base.others_log(),
                     _ => {}
                 }
                 P::new(base, options)
@@ -264,6 +283,9 @@ impl Blueprint<'_> {
         world.skip(plan.skip.iter().copied());
         if !plan.mortal().is_empty() {
             world.only_crash(plan.mortal());
+        }
+        if to_cut {
+            world.crash_together();
         }
         // Rows are loaded first.
         world.spare(plan.logs);

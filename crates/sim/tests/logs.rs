@@ -27,3 +27,25 @@ fn machines_with_data_crash_and_nothing_that_was_answered_is_lost() {
         "{crashes} crashes, {committed} committed, {from_images} shards back from images"
     );
 }
+
+#[test]
+fn a_database_that_does_not_wait_for_its_disk_goes_back_to_one_timestamp() {
+    let (mut blackouts, mut committed, mut lost, mut from_images) = (0, 0, 0, 0);
+    for seed in 0..WORLDS {
+        let knobs = [("crashes_per_s", "10"), ("down_ns", "20000000")];
+        let knobs = knobs.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        let selection = Selection { logs: true, to_cut: true, knobs, ..Selection::default() };
+        let plan = Plan::drawn(seed, &selection).expect("logs go with everything that is drawn");
+        let outcome = run(&plan, None);
+        assert_eq!(outcome.violations, [], "seed {seed}");
+        (committed, lost) = (committed + outcome.transactions, lost + outcome.lost);
+        from_images += outcome.from_images;
+        let blackout =
+            |occurrence: &&plimsoll_runtime::sim::Occurrence| matches!(occurrence.fault, Fault::Blackout);
+        blackouts += outcome.faults.iter().filter(blackout).count();
+    }
+    assert!(
+        blackouts > WORLDS as usize && committed > 50 * WORLDS && lost > WORLDS && from_images > WORLDS,
+        "{blackouts} blackouts, {committed} committed, {lost} lost, {from_images} shards back from images"
+    );
+}

@@ -77,6 +77,9 @@ fn selection(mutant: Mutant) -> Selection {
         AnswersUnstable | InstallsNotLogged | VotesNotLogged | OutcomesNotLogged => ("", ""),
         LocksNotRestored | OneFate => ("occ", ""),
         CeilingForgotten => ("occ", "dst"),
+        ClosesOverOwner | CutNotOnDisk | OwnCut | CutIgnored | EraIgnored | EraNotLogged | ImageAboveCut => {
+            ("", "dst")
+        }
         LogRecycledEarly | ImageOfUnstable | VotesNotInImage | LockedNotInImage | ImageReadFromEnd => {
             ("", "")
         }
@@ -138,6 +141,17 @@ fn selection(mutant: Mutant) -> Selection {
                 .into(),
             ..selected
         },
+        ClosesOverOwner | CutNotOnDisk | OwnCut | CutIgnored | EraIgnored | EraNotLogged | ImageAboveCut => {
+            Selection {
+                logs: true,
+                to_cut: true,
+                knobs: [("crashes_per_s", "60"), ("down_ns", "10000000")]
+                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                    .into(),
+                shards: (mutant == EraIgnored).then_some(3),
+                ..selected
+            }
+        }
         // Other voters have to be away when an image is taken.
         VotesNotInImage => Selection {
             logs: true,

@@ -105,6 +105,7 @@ pub fn in_words(fault: &Fault) -> (&'static str, String, Vec<usize>, bool) {
         }
         Fault::Pause(machine) => ("pause", format!("machine {machine} stands still"), vec![*machine], true),
         Fault::Crash(machine) => ("crash", format!("machine {machine} is down"), vec![*machine], true),
+        Fault::Blackout => ("crash", "all machines are down".to_owned(), Vec::new(), true),
         Fault::SlowDisk(machine, factor) => {
             ("disk", format!("the disks of machine {machine} take {}", slowed(*factor)), vec![*machine], true)
         }

@@ -196,6 +196,20 @@ mutants! {
     LockedNotInImage = "locked-not-in-image",
     /// The log is read from where the image was finished, and not from where it was begun.
     ImageReadFromEnd = "image-read-from-end",
+    /// A shard closes although the owner of a lock may still commit below.
+    ClosesOverOwner = "closes-over-owner",
+    /// A shard says that it has closed before that is on disk.
+    CutNotOnDisk = "cut-not-on-disk",
+    /// A shard goes back to where it has closed itself, and not to the cut of all.
+    OwnCut = "own-cut",
+    /// What is above the cut is kept.
+    CutIgnored = "cut-ignored",
+    /// What was closed counts, whatever era it is of.
+    EraIgnored = "era-ignored",
+    /// The log does not say that an era has begun.
+    EraNotLogged = "era-not-logged",
+    /// An image counts although the cut has not passed what is in it.
+    ImageAboveCut = "image-above-cut",
 }
 
 #[cfg(feature = "mutants")]

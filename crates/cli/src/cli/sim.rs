@@ -54,9 +54,10 @@ pub struct SimArgs {
     /// [default: drawn].
     #[arg(long, value_parser = number, value_name = "N", help_heading = "What runs")]
     pub fronts: Option<u64>,
-    /// sync: every shard keeps a log, and all machines crash, also those with data. none: only
-    /// machines without data crash.
-    #[arg(long, value_parser = ["none", "sync"], hide_possible_values = true, value_name = "DURABILITY", default_value = "none", help_heading = "What runs")]
+    /// sync: every shard keeps a log, and all machines crash, also those with data. async: answers
+    /// do not wait for the logs; all machines crash at the same time, and the database goes back to
+    /// one timestamp. none: only machines without data crash.
+    #[arg(long, value_parser = ["none", "async", "sync"], hide_possible_values = true, value_name = "DURABILITY", default_value = "none", help_heading = "What runs")]
     pub durability: String,
     /// Keys of the workload that --workload names: rows, lists, accounts [default: as many as it
     /// can have].
@@ -205,7 +206,8 @@ impl SimArgs {
                 moves => within(moves, "moves", 100_000)?,
             },
             one_round: self.one_round,
-            logs: self.durability == "sync",
+            logs: self.durability != "none",
+            to_cut: self.durability == "async",
             clients: within(self.clients, "clients", 1000)?,
             transactions: within(self.transactions, "transactions", 1_000_000)?,
             faults: match self.faults.as_deref() {

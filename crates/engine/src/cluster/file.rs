@@ -105,6 +105,19 @@ pub(super) fn build(mut file: File, directory: &Path) -> Result<Cluster, Cluster
              occ, two_pl or client_2pc under dst, none or rc"
         ));
     }
+    if file.durability == Durability::Async && pair.scheme != Scheme::Dst {
+        return content(format!(
+            "durability = \"async\": a database goes back to one timestamp, and {} has none that order everything; \
+             choose the scheme dst, or \"sync\"",
+            pair.scheme
+        ));
+    }
+    if file.durability == Durability::Async && file.node.len() > 1 {
+        return content(
+            "durability = \"async\" is for one node: of several, one that ends would take all back; choose \"sync\""
+                .to_owned(),
+        );
+    }
     let oracle = oracle(file.oracle, pair)?;
     let mut schema = Schema::new();
     for entry in file.table {

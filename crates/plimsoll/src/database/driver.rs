@@ -124,6 +124,11 @@ impl Driver {
         self.0.runtime().reach().any_is_gone()
     }
 
+    /// See [`Engine::settle`].
+    pub(super) fn settle(&self) {
+        self.0.settle();
+    }
+
     /// See [`plimsoll_runtime::real::Runtime::met`].
     pub(super) fn met(&self) -> Vec<u64> {
         self.0.runtime().met()

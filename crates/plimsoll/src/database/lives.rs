@@ -17,9 +17,11 @@
 //! anew, which takes some milliseconds, and succeeds.
 //!
 //! Connecting needs all nodes, as for every new client. If one cannot be reached, the operation
-//! fails with [`Error::Unreachable`], and the next operation tries again. In two cases a client
-//! cannot come back ([`Error::CutOff`]): if nodes that keep nothing have been started again, since
-//! its data is gone; and under vts, where what a session has seen is a vector that is valid in one life only.
+//! fails with [`Error::Unreachable`], and the next operation tries again. In three cases a client
+//! cannot come back: if nodes that keep nothing have been started again, since its data is gone, and
+//! under vts, where what a session has seen is a vector that is valid in one life only
+//! ([`Error::CutOff`]); and if a node that does not wait for its disk was started again, since it may
+//! have lost what it has told this client ([`Error::Lost`]).
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -40,6 +42,8 @@ pub(super) struct Lives {
     engine: RwLock<Option<Driver>>,
     /// `None` if the data is in this process.
     connect: Option<Connect>,
+    /// Whether nodes that were started again have gone back to a timestamp.
+    goes_back: bool,
     /// When connecting last failed, and why. Locked by the thread that connects.
     in_vain: RwLock<Option<(Instant, Error)>>,
     /// Those of former lives.
@@ -70,10 +74,11 @@ impl Running<'_> {
 }
 
 impl Lives {
-    pub(super) fn new(engine: Driver, connect: Option<Connect>) -> Lives {
+    pub(super) fn new(engine: Driver, connect: Option<Connect>, goes_back: bool) -> Lives {
         Lives {
             engine: RwLock::new(Some(engine)),
             connect,
+            goes_back,
             in_vain: RwLock::default(),
             early_answers: AtomicU64::new(0),
         }
@@ -125,6 +130,7 @@ impl Lives {
         let connect = self.connect.as_ref().expect("who is refused has connected");
         let next = connect().and_then(|next| match next.met() == met {
             true => Ok(next),
+            false if self.goes_back => Err(Error::Lost),
             false => Err(Error::CutOff {
                 why: "nodes were started again meanwhile, and what they held is gone".to_owned(),
             }),
@@ -143,6 +149,6 @@ impl Lives {
     /// Ends the engine, once the operations that have begun are over.
     pub(super) fn close(&self) {
         let engine = self.engine.write().unwrap_or_else(PoisonError::into_inner).take();
-        drop(engine);
+        engine.inspect(Driver::settle);
     }
 }

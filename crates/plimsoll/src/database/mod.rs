@@ -122,6 +122,11 @@ pub struct Options {
     /// costs nothing. For `occ`, `two_pl` and `client_2pc` under `dst`, `none` and `rc`; slots do
     /// not move in such a database. In a client of a cluster it is refused.
     pub data_dir: Option<PathBuf>,
+    /// What of a database with a directory outlives the process. `None`, the default, is
+    /// [`Durability::Sync`] with a directory: everything. Under [`Durability::Async`] transactions do
+    /// not wait for the disk; a database that is opened again has gone back to one timestamp, as a
+    /// whole, which is usually a twentieth of a second old.
+    pub durability: Option<Durability>,
 }
 
 impl Default for Options {
@@ -135,6 +140,7 @@ impl Default for Options {
             pair: Pair::default(),
             memory: None,
             data_dir: None,
+            durability: None,
         }
     }
 }
@@ -180,6 +186,8 @@ struct Inner {
     lives: Lives,
     /// Tells this database from others, in tokens. The same in all clients of a cluster.
     identity: u64,
+    /// Which of its histories the database has.
+    era: u64,
     /// By id. Never locked for long.
     tables: RwLock<Vec<Arc<Table>>>,
     /// Held while a table is made: one at a time.
@@ -223,6 +231,16 @@ impl Database {
         if !pair.has_staleness() && !options.max_staleness.is_zero() {
             return Err(OpenError::NoStaleness { scheme: pair.scheme });
         }
+        let durability = match (options.durability, &options.data_dir) {
+            (None, _) => Durability::Sync,
+            (Some(Durability::None), Some(path)) => {
+                return Err(OpenError::DirectoryForNothing(path.clone()));
+            }
+            (Some(durability @ (Durability::Async | Durability::Sync)), None) => {
+                return Err(OpenError::NoDirectory(durability));
+            }
+            (Some(durability), _) => durability,
+        };
         let mut tables: Vec<_> =
             schema.identified().map(|(spec, identity)| Table::new(spec.clone(), identity)).collect();
         let how = EngineOptions {
@@ -230,6 +248,7 @@ impl Database {
             pin: options.pin.then_some(0),
             max_staleness_ns: options.max_staleness.as_nanos() as u64,
             memory: Some(options.memory.unwrap_or_else(machine::data_bytes)),
+            durability,
             ..EngineOptions::default()
         };
         let engine = match &options.data_dir {
@@ -241,8 +260,9 @@ impl Database {
         let inner = Inner {
             placement: RwLock::new(Arc::new(Placement::even(options.shards))),
             holders: options.shards,
-            lives: Lives::new(Driver::new(engine), None),
-            identity: RandomState::new().hash_one(new_identity()),
+            identity: engine.identity().unwrap_or_else(|| RandomState::new().hash_one(new_identity())),
+            era: engine.era(),
+            lives: Lives::new(Driver::new(engine), None, false),
             tables: RwLock::new(tables),
             making: RwLock::new(()),
             admission: Admission::new(options.transactions_per_shard.saturating_mul(options.shards)),
@@ -297,11 +317,15 @@ impl Database {
             }
         };
         let holders = cluster.nodes.iter().map(|node| node.shards).sum();
+        let goes_back = cluster.durability == Durability::Async;
+        let lives_met = || engine.met().into_iter().fold(0, |all, met| all ^ met);
+        let era = if goes_back { lives_met() } else { 0 };
         let inner = Inner {
             placement: RwLock::new(Arc::new(Placement::even(holders))),
             holders,
-            lives: Lives::new(engine, Some(Box::new(again))),
+            lives: Lives::new(engine, Some(Box::new(again)), goes_back),
             identity: cluster.id,
+            era,
             tables: RwLock::new(
                 cluster.tables.iter().map(|spec| Table::new(spec.clone(), cluster.id)).collect(),
             ),
@@ -309,7 +333,7 @@ impl Database {
             admission: Admission::new(options.transactions_per_shard),
             large: Admission::new(LARGE_AT_ONCE),
             tally: Tally::default(),
-            logs: cluster.durability == Durability::Sync,
+            logs: cluster.durability != Durability::None,
             options,
             told: AtomicU64::new(0),
             next: AtomicUsize::new(0),

@@ -11,7 +11,9 @@
 //!
 //! The token names its database: a timestamp of one says nothing about another. All that are
 //! connected to one cluster have the same name for it, a checksum of the cluster's file; a database
-//! within a process has a random one, as its data is in no other.
+//! within a process has that of its directory, or a random one, as its data is in no other. Of a
+//! database whose transactions do not wait for the disk it also has the *era*, which is another
+//! whenever it is opened: then it goes back to a timestamp.
 //!
 //! A token is not signed. A forged one can only make a snapshot fresher, at the price of waiting.
 //! So a token may be half a second ahead of this process's clock at most, which is as far as clocks
@@ -39,7 +41,7 @@ const PREFIX: &str = "v2-";
 const DIGITS: usize = 16;
 
 /// What a session has seen. As text, `v2-` and twice 16 hexadecimal digits, for the database and
-/// for the time, it can be handed to another process:
+/// for the time, and 16 more for an era, it can be handed to another process:
 ///
 /// ```
 /// # use plimsoll::{Database, IndexKind, Options, Schema, Token};
@@ -57,6 +59,8 @@ pub struct Token {
     /// Which database's it is.
     database: u64,
     seen: Timestamp,
+    /// Which of its histories; 0 if it has never lost what it answered.
+    era: u64,
 }
 
 /// Why a session cannot be handed on, or continued.
@@ -69,6 +73,8 @@ pub enum TokenError {
     Version,
     /// It is a token of another database.
     OtherDatabase,
+    /// The database has gone back to a timestamp since: what the session has seen may be lost.
+    Lost,
     /// Under this scheme a token has no meaning in another process.
     Scheme(Scheme),
     /// It is ahead of this process's clock by this duration, which is more than clocks may be
@@ -80,7 +86,8 @@ pub enum TokenError {
 
 impl fmt::Display for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{PREFIX}{:0DIGITS$x}-{:0DIGITS$x}", self.database, self.seen.0)
+        write!(f, "{PREFIX}{:0DIGITS$x}-{:0DIGITS$x}", self.database, self.seen.0)?;
+        if self.era > 0 { write!(f, "-{:0DIGITS$x}", self.era) } else { Ok(()) }
     }
 }
 
@@ -94,7 +101,11 @@ impl FromStr for Token {
             return Err(if other { TokenError::Version } else { TokenError::Malformed });
         };
         let (database, seen) = digits.split_once('-').ok_or(TokenError::Malformed)?;
-        Ok(Token { database: number(database)?, seen: Timestamp(number(seen)?) })
+        let (seen, era) = match seen.split_once('-') {
+            Some((seen, era)) => (seen, number(era)?),
+            None => (seen, 0),
+        };
+        Ok(Token { database: number(database)?, seen: Timestamp(number(seen)?), era })
     }
 }
 
@@ -110,7 +121,7 @@ impl fmt::Display for TokenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             TokenError::Malformed => {
-                let one = Token { database: 0, seen: Timestamp::ZERO };
+                let one = Token { database: 0, seen: Timestamp::ZERO, era: 0 };
                 write!(f, "this is no token of a session: one looks like {one}")
             }
             TokenError::Version => write!(
@@ -121,6 +132,11 @@ impl fmt::Display for TokenError {
             TokenError::OtherDatabase => write!(
                 f,
                 "the token comes from another database, or from a former life of this one: begin a session without it"
+            ),
+            TokenError::Lost => write!(
+                f,
+                "the database was opened again after the token was made, and may have lost what the session has seen: look \
+                 what is there, and begin a session without it"
             ),
             TokenError::Scheme(scheme) => write!(
                 f,
@@ -144,7 +160,11 @@ impl Database {
     /// [`Database::session_with`]. [`TokenError::Scheme`] under gts and vts.
     pub fn token(&self) -> Result<Token, TokenError> {
         self.portable()?;
-        Ok(Token { database: self.inner.identity, seen: Timestamp(self.seen.load(SeqCst)) })
+        Ok(Token {
+            database: self.inner.identity,
+            seen: Timestamp(self.seen.load(SeqCst)),
+            era: self.inner.era,
+        })
     }
 
     /// A handle with a session of its own that continues another session, of this process or of
@@ -155,6 +175,9 @@ impl Database {
         self.portable()?;
         if token.database != self.inner.identity {
             return Err(TokenError::OtherDatabase);
+        }
+        if token.era != self.inner.era {
+            return Err(TokenError::Lost);
         }
         // If the client cannot connect anew at present, the clock of its last engine will do.
         let running = self.inner.running().or_else(|_| self.inner.lives.as_it_is());

@@ -207,7 +207,7 @@ impl Future for Appended {
 
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
         match &self.executor {
-            Some(executor) if executor.logged().sealed == executor.logged().stable => {
+            Some(executor) if executor.logged().sealed == executor.logged().written => {
                 executor.wake_when_appended();
                 Poll::Pending
             }

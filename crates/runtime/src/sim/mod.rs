@@ -446,6 +446,13 @@ impl<N: Participant> World<N> {
         }
     }
 
+    /// Has all machines crash at a time, instead of one.
+    pub fn crash_together(&mut self) {
+        if let Some(nemesis) = &mut self.nemesis {
+            nemesis.together = true;
+        }
+    }
+
     /// Whether machines are spared from crashes for now. A crash that would begin meanwhile is left
     /// out.
     pub fn spare(&mut self, spared: bool) {
@@ -492,12 +499,8 @@ impl<N: Participant> World<N> {
                     self.resume(machine);
                 }
             }
-            Fault::Crash(machine) => {
-                self.machines[machine].down -= 1;
-                if self.machines[machine].down == 0 {
-                    self.start(machine);
-                }
-            }
+            Fault::Crash(machine) => self.is_up_again(machine),
+            Fault::Blackout => (0..self.machines.len()).for_each(|machine| self.is_up_again(machine)),
             Fault::SlowDisk(machine, factor) => self.speed_up(machine, factor),
             Fault::StallDisk(machine) => self.unstall(machine),
             Fault::FullDisk(machine) => self.disks.unfill(machine),
@@ -537,7 +540,7 @@ impl<N: Participant> World<N> {
         self.queue.push(next_ns.max(self.queue.now_ns), What::Nemesis);
         let Occurrence { index, end_ns, fault, .. } = occurrence.clone();
         self.occurrences.push(occurrence);
-        let spared = self.spared && matches!(fault, Fault::Crash(_));
+        let spared = self.spared && matches!(fault, Fault::Crash(_) | Fault::Blackout);
         if !self.skipped.contains(&index) && !spared {
             if !fault.is_instant() {
                 self.queue.push(end_ns, What::End { index });
@@ -577,12 +580,22 @@ impl<N: Participant> World<N> {
             Fault::SlowDisk(machine, factor) => self.disks.slow_down(machine, factor),
             Fault::StallDisk(machine) => self.disks.stall(machine),
             Fault::FullDisk(machine) => self.disks.fill(machine),
-            Fault::Crash(machine) => {
-                self.machines[machine].down += 1;
-                if self.machines[machine].down == 1 {
-                    self.crash(machine);
-                }
-            }
+            Fault::Crash(machine) => self.goes_down(machine),
+            Fault::Blackout => (0..self.machines.len()).for_each(|machine| self.goes_down(machine)),
+        }
+    }
+
+    fn goes_down(&mut self, machine: usize) {
+        self.machines[machine].down += 1;
+        if self.machines[machine].down == 1 {
+            self.crash(machine);
+        }
+    }
+
+    fn is_up_again(&mut self, machine: usize) {
+        self.machines[machine].down -= 1;
+        if self.machines[machine].down == 0 {
+            self.start(machine);
         }
     }
 }

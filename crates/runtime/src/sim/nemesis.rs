@@ -43,6 +43,8 @@ pub enum Fault {
     Pause(usize),
     /// The shards of a machine lose everything but what is on disk; at the end, they start again.
     Crash(usize),
+    /// Every machine crashes; at the end, all start again.
+    Blackout,
     /// The disks of a machine take so many times as long.
     SlowDisk(usize, u64),
     /// The disks of a machine do nothing; at the end, they go on.
@@ -107,6 +109,8 @@ pub(super) struct Nemesis {
     machines: u64,
     /// Those that crash.
     pub(super) mortal: Range<usize>,
+    /// Whether one never crashes without the others.
+    pub(super) together: bool,
     shards: u64,
     shards_per_machine: u64,
     sources: Vec<Source>,
@@ -147,7 +151,16 @@ impl Nemesis {
         }
         let (shards, shards_per_machine) = (shards as u64, shards_per_machine as u64);
         let mortal = 0..machines as usize;
-        Nemesis { faults: faults.clone(), machines, mortal, shards, shards_per_machine, sources, drawn: 0 }
+        Nemesis {
+            faults: faults.clone(),
+            machines,
+            mortal,
+            together: false,
+            shards,
+            shards_per_machine,
+            sources,
+            drawn: 0,
+        }
     }
 
     /// When the next fault begins.
@@ -197,6 +210,7 @@ impl Nemesis {
                 Fault::FutureStamp(from, to)
             }
             Kind::Pause => Fault::Pause(self.machine(draw)),
+            Kind::Crash if self.together => Fault::Blackout,
             Kind::Crash => {
                 let Range { start, end } = self.mortal;
                 Fault::Crash(start + draw.below((end - start) as u64) as usize)

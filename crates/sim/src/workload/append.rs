@@ -6,7 +6,7 @@
 
 use plimsoll_txn::any_shard::AnyShard;
 use plimsoll_txn::attempt::{Attempt, Committed};
-use plimsoll_types::{Abort, IndexKind, Key, Partitioning, TableId, TableSpec};
+use plimsoll_types::{Abort, IndexKind, Key, Partitioning, TableId, TableSpec, Timestamp};
 
 use crate::client::{Client, Ended, Observer, Seen, interactive};
 
@@ -45,6 +45,8 @@ pub struct Attempted {
     pub how: End,
     /// Whether it read at a snapshot, which may be older than its beginning.
     pub snapshot: bool,
+    /// Its timestamp, if it committed and has one.
+    pub timestamp: Option<Timestamp>,
     /// What it did, as far as it came.
     pub operations: Vec<Operation>,
 }
@@ -81,6 +83,7 @@ impl<O: Observer> Client<O> {
                 end: moment,
                 how: End::Unknown,
                 snapshot: look,
+                timestamp: None,
                 operations: Vec::new(),
             });
             let result = self.read_and_append(attempt, look, lists).await;
@@ -94,6 +97,7 @@ impl<O: Observer> Client<O> {
                     let snapshot = self.pair.has_snapshots() && !self.pair.has_locks();
                     let read_only = look || snapshot && committed.writes == 0;
                     (attempted.snapshot, attempted.how) = (read_only, End::Committed);
+                    attempted.timestamp = committed.stamp;
                     self.record(Ended { label, read_only, begin, number: 0, seen: Seen::new(), committed });
                     return;
                 }

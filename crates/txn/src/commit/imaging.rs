@@ -15,6 +15,7 @@ use plimsoll_replication::{
 use plimsoll_runtime::{Disk, Env};
 use plimsoll_types::mutants::{Mutant, planted};
 
+use crate::cut;
 use crate::journal::Beginning;
 use crate::protocol::Protocol;
 
@@ -75,12 +76,15 @@ async fn make<P: Protocol, E: Env<P>>(
         let took_ns = env.now().0.saturating_sub(begun.0);
         env.sleep(STEP_NS.max(REST * took_ns)).await;
     }
-    let end = env.local(|node| node.base().image_end());
+    let (end, below, largest) = env.local(|node| node.base().image_end());
     let stable = env.stable();
     out.add(&end).await?;
     out.flush().await?;
     if !planted(Mutant::ImageOfUnstable) {
         stable.await;
+        while !env.local(|node| node.base().is_kept(below, largest)) {
+            env.sleep(cut::PERIOD_NS).await;
+        }
     }
     let bytes = out.bytes;
     out.writer.finish().await?;

@@ -9,8 +9,8 @@ use std::time::Duration;
 use plimsoll_replication::{Identity, ImageError, Log, LogError, Settings, images};
 use plimsoll_runtime::{Disk, Env};
 
-use crate::imaging;
 use crate::protocol::Protocol;
+use crate::{imaging, rounds};
 
 /// How long the task waits before it reads again what could not be read, or writes again what could
 /// not be written, in nanoseconds.
@@ -51,6 +51,7 @@ pub(crate) fn begins<P: Protocol, E: Env<P>>(env: &E) {
                 let _ = log.recycle(below).await;
             }
             imaging::begins(&env, &disk, identity, settings.image_bytes);
+            rounds::begins(&env);
         }
     });
 }
@@ -106,6 +107,10 @@ async fn open<P: Protocol, E: Env<P>>(
             return None;
         }
     };
+    if let Err(why) = rounds::agree(env).await {
+        env.local(|node| node.base().log_lost(format!("the log is damaged: {}", why.0)));
+        return None;
+    }
     // No snapshot of this life may begin below what was read or answered before.
     while env.clock() < least {
         let behind_ns = least.0 - env.clock().0;

@@ -14,5 +14,6 @@ pub(crate) mod prepare;
 pub mod protocol;
 pub mod read_only;
 pub(crate) mod remote;
+pub(crate) mod rounds;
 pub(crate) mod stamps;
 pub mod votes;

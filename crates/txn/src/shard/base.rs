@@ -247,6 +247,10 @@ pub type OnInstall = Box<dyn FnMut(u64, &Install)>;
 /// entries below is not installed again.
 pub type OnReplay = Box<dyn FnMut(u64)>;
 
+/// A callback that is told of a cut: versions above it that were installed before have never been.
+/// And whether the shard goes back to it now, or the log says that it has.
+pub type OnCut = Box<dyn FnMut(Timestamp, bool)>;
+
 /// One shard's share of a database.
 pub struct Base<S: Scheme> {
     /// This shard.
@@ -263,6 +267,8 @@ pub struct Base<S: Scheme> {
     pub on_install: Option<OnInstall>,
     /// Called before the log is read, if the shard logs.
     pub on_replay: Option<OnReplay>,
+    /// Called when versions above a cut turn out never to have been.
+    pub on_cut: Option<OnCut>,
     /// The steps of transactions on this shard, in order, if they are watched; such a run is
     /// recorded as well.
     pub steps: Option<Vec<Step>>,
@@ -339,6 +345,7 @@ impl<S: Scheme> Base<S> {
             installs: None,
             on_install: None,
             on_replay: None,
+            on_cut: None,
             steps: None,
             queues: false,
             released: Vec::new(),
@@ -683,6 +690,9 @@ impl<S: Scheme> Base<S> {
         }
         if life.is_none() {
             self.release_stuck();
+        }
+        if Some(peer) == self.layout.placement.holders().next() {
+            self.tells_again();
         }
         self.connected_moves(peer, life.is_some());
         self.scheme.connected(peer, life, &mut self.released);

@@ -132,6 +132,12 @@ impl<S: Scheme> Base<S> {
                 }
                 return Handled::Done;
             }
+            Common::Standing => return self.tell_standing(ticket),
+            Common::Close { to, known } => return self.close(from, *to, *known, ticket),
+            Common::Unclosed => {
+                self.note_unclosed();
+                return Handled::Done;
+            }
             Common::Move { slots, to, most, asked } => {
                 return self.move_slots(from, slots, *to, *most, asked, ticket);
             }

@@ -24,7 +24,7 @@
 //!
 //! Left out: moves of slots, which are refused.
 
-use std::mem::take;
+use std::mem::{replace, take};
 
 use plimsoll_replication::{Entries, Identity, Settings};
 use plimsoll_runtime::Logged;
@@ -35,7 +35,7 @@ use plimsoll_types::{ColumnGroup, Key, TableId, TableSpec, Timestamp, TxnId};
 
 use crate::ballot::{Changed, Doubt, State};
 use crate::base::Base;
-use crate::journal::{Ballot, CEILING_NS, Journal, LockedKeys, LogStatus, RESERVED, Record};
+use crate::journal::{Ballot, CEILING_NS, Cut, Journal, LockedKeys, LogStatus, RESERVED, Record};
 use crate::locks::Locks;
 use crate::timestamp::Scheme;
 
@@ -45,6 +45,14 @@ impl<S: Scheme> Base<S> {
         self.votes.log(true);
         let mut journal = Journal::new(identity, settings);
         journal.images.unlogged_tables = self.store.tables();
+        self.journal = Some(Box::new(journal));
+    }
+
+    /// The same, but answers do not wait for the disk: see [`crate::cut`].
+    pub fn log_to_cut(&mut self, identity: Identity, settings: Settings) {
+        let mut journal = Journal::new(identity, settings);
+        journal.images.unlogged_tables = self.store.tables();
+        journal.cut = Some(Cut::default());
         self.journal = Some(Box::new(journal));
     }
 
@@ -69,6 +77,9 @@ impl<S: Scheme> Base<S> {
             flush_ns: journal.flush_ns,
             image_bytes: journal.images.bytes,
             since_image_bytes: journal.images.since,
+            cut: self.known_cut(),
+            era: self.era(),
+            is_kept: self.is_kept(journal.sealed, journal.largest),
             is_recovering: journal.recovering,
             is_lost: journal.is_lost,
             failure: self.log_failure(),
@@ -112,24 +123,34 @@ impl<S: Scheme> Base<S> {
 
     fn logged_now(&mut self) -> Logged {
         let (furthest, next, changed) = (self.furthest(), self.next_attempt(), self.votes.has_changed());
+        let now = self.votes.clock();
         let journal = self.journal.as_mut().expect("the caller has looked");
-        let (sealed, stable) = (journal.sealed, journal.stable);
+        let (sealed, written) = (journal.sealed, journal.stable);
         if planted(Mutant::AnswersUnstable) {
-            return Logged { head: stable, sealed, stable };
+            return Logged { head: written, sealed, written, stable: written };
         }
         let due = changed || !journal.records.is_empty() || journal.is_low::<S>(furthest, next);
         journal.claimed |= due && !journal.recovering;
-        Logged { head: sealed + u64::from(journal.claimed), sealed, stable }
+        let head = sealed + u64::from(journal.claimed);
+        let waits = journal.cut.as_ref().is_none_or(|cut| cut.waits(written, now));
+        Logged { head, sealed, written, stable: if waits { written } else { head } }
     }
 
     /// All entries below an index are on disk; the last of them were written in so much time.
     pub(crate) fn now_stable(&mut self, entries: u64, took_ns: u64) {
+        let now = self.votes.clock();
         if let Some(journal) = &mut self.journal {
             journal.stable = entries;
             journal.flushes += 1;
             journal.flush_ns += took_ns;
             journal.failed = None;
+            if let Some(cut) = &mut journal.cut {
+                // What is left was appended after the write had begun.
+                let begun = Timestamp(now.0.saturating_sub(took_ns));
+                cut.behind = (journal.sealed > entries).then_some(begun);
+            }
         }
+        self.closed_on_disk(entries);
     }
 
     /// Whether the shard's log has been read, so that transactions may begin on it.
@@ -156,6 +177,7 @@ impl<S: Scheme> Base<S> {
         if let Some(journal) = &mut self.journal {
             let values = values.iter().map(|value| value.to_vec()).collect();
             journal.push(&Record::Load { table, key: key.clone(), values });
+            journal.make_firm();
         }
     }
 
@@ -163,6 +185,7 @@ impl<S: Scheme> Base<S> {
     pub(crate) fn log_table(&mut self, spec: &TableSpec) {
         if let Some(journal) = self.journal.as_mut().filter(|journal| !journal.recovering) {
             journal.push(&Record::Table(spec.clone()));
+            journal.make_firm();
         }
     }
 
@@ -190,12 +213,16 @@ impl<S: Scheme> Base<S> {
                 let (to, reserved) = (journal.ceiling, journal.reserved);
                 journal.push(&Record::Ceiling { to, reserved });
             }
+            self.close_now(&mut journal);
             if take(&mut journal.claimed) || !journal.records.is_empty() {
                 let records = &mut journal.records;
                 journal.images.since += records.len() as u64;
                 journal.bytes += records.len() as u64;
                 journal.entries.push(|out| out.append(records));
                 journal.sealed += 1;
+                if let Some(cut) = &mut journal.cut {
+                    cut.behind.get_or_insert(self.votes.clock());
+                }
             }
             self.begin_image(&mut journal, &locks);
         }
@@ -274,11 +301,8 @@ impl<S: Scheme> Base<S> {
     fn replay_record(&mut self, record: Record) -> Result<(), Malformed> {
         match record {
             Record::Install { txn, column, key, stamp, value } => {
-                self.refuse_unknown(column)?;
-                let at = self.place_of(column, &key);
-                match self.is_below_image() {
-                    true => self.install_over(txn, at, stamp, value.as_deref()),
-                    false => self.install(txn, at, stamp, value.as_deref()),
+                if !self.install_later(txn, column, &key, stamp, &value) {
+                    self.install_read(txn, column, &key, stamp, value.as_deref())?;
                 }
                 self.recovered(stamp);
             }
@@ -323,6 +347,45 @@ impl<S: Scheme> Base<S> {
                 self.recovered(largest);
                 self.replay_end(below, floor);
             }
+            Record::Closed { to, cut } => self.replay_closed(to, cut)?,
+            Record::Era { era, base } => self.replay_era(era, base)?,
+            Record::Standing { standing, known } => self.replay_standing(standing, known)?,
+        }
+        Ok(())
+    }
+
+    /// Installs what the entry with this index says, which was read before.
+    pub(super) fn install_from_log(
+        &mut self,
+        index: u64,
+        txn: TxnId,
+        column: ColumnGroup,
+        key: &Key,
+        stamp: Timestamp,
+        value: Option<&[u8]>,
+    ) -> Result<(), Malformed> {
+        let sealed = self.journal.as_mut().map(|journal| replace(&mut journal.sealed, index));
+        let installed = self.install_read(txn, column, key, stamp, value);
+        if let (Some(journal), Some(sealed)) = (&mut self.journal, sealed) {
+            journal.sealed = sealed;
+        }
+        installed
+    }
+
+    /// Installs what the present entry says.
+    fn install_read(
+        &mut self,
+        txn: TxnId,
+        column: ColumnGroup,
+        key: &Key,
+        stamp: Timestamp,
+        value: Option<&[u8]>,
+    ) -> Result<(), Malformed> {
+        self.refuse_unknown(column)?;
+        let at = self.place_of(column, key);
+        match self.is_below_image() {
+            true => self.install_over(txn, at, stamp, value),
+            false => self.install(txn, at, stamp, value),
         }
         Ok(())
     }

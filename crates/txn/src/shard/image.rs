@@ -95,6 +95,7 @@ impl<S: Scheme> Base<S> {
         }
         let (to, reserved) = (journal.ceiling, journal.reserved);
         Record::Ceiling { to, reserved }.encode(&mut records);
+        Self::image_standing(journal).into_iter().for_each(|record| record.encode(&mut records));
         let tables = self.layout.tables.len() as u16;
         let walk = Walk { table: 0, row: 0, tables };
         let (start, since) = (journal.sealed, journal.images.since);
@@ -128,13 +129,14 @@ impl<S: Scheme> Base<S> {
         (0..self.groups(table)).any(|group| self.store.record(at(group)).is_locked())
     }
 
-    /// The last records of an image.
-    pub(crate) fn image_end(&mut self) -> Vec<u8> {
+    /// The last records of an image, the index below which its rows are in the log, and the largest
+    /// stamp that any of them may have.
+    pub(crate) fn image_end(&mut self) -> (Vec<u8>, u64, Timestamp) {
         let below = self.logged().head;
         let largest = self.journal.as_ref().map_or(Timestamp::ZERO, |journal| journal.largest);
         let mut records = Vec::new();
         Record::End { below, floor: self.store.floor(), largest }.encode(&mut records);
-        records
+        (records, below, largest)
     }
 
     /// Notes that the image that was under way is on disk, with `bytes` of records. Returns the

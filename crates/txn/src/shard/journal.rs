@@ -9,6 +9,7 @@ use plimsoll_types::wire::Wire;
 use plimsoll_types::{ColumnGroup, Key, ShardId, TableId, TableSpec, Ticket, Timestamp, TxnId};
 
 use crate::fetched::Range;
+use crate::messages::Standing;
 use crate::timestamp::Scheme;
 use crate::work::Packed;
 
@@ -16,6 +17,10 @@ use crate::work::Packed;
 /// is written. It is written again when half of that is left. A shard that comes back waits until
 /// its clock has passed the ceiling, so a longer distance makes restarts longer.
 pub(super) const CEILING_NS: u64 = 200_000_000;
+
+/// How old, in nanoseconds, an entry may be that is not on disk, before answers wait for the disk even
+/// if they need not otherwise: what can be lost is bounded, and so is the memory that it takes.
+const BEHIND_NS: u64 = 60_000_000;
 
 /// How many numbers of attempts are reserved at a time. A process that begins within as many
 /// nanoseconds of the one before it is refused, because numbers begin with the clock.
@@ -33,7 +38,7 @@ pub struct Journal {
     pub(super) sealed: u64,
     /// Whether something waits for the entry of the present pass, so that there must be one.
     pub(super) claimed: bool,
-    /// The index behind the last entry that is on disk.
+    /// The index behind the last entry that is on disk, whether or not answers wait for that.
     pub(super) stable: u64,
     /// No mark is above this that an answer has told of.
     pub(super) ceiling: Timestamp,
@@ -54,6 +59,8 @@ pub struct Journal {
     pub(super) identity: Identity,
     pub(super) settings: Settings,
     pub(super) images: Images,
+    /// If answers do not wait for the disk.
+    pub(super) cut: Option<Cut>,
     /// Why the log could not be read, or written last.
     pub(super) failed: Option<String>,
     /// Whether the shard will never serve for that reason.
@@ -98,6 +105,53 @@ impl Images {
     }
 }
 
+/// An install that no cut has passed yet, while the log is read.
+#[derive(Debug)]
+pub(super) struct Later {
+    pub(super) index: u64,
+    pub(super) txn: TxnId,
+    pub(super) column: ColumnGroup,
+    pub(super) key: Key,
+    pub(super) stamp: Timestamp,
+    pub(super) value: Option<Vec<u8>>,
+}
+
+/// What a shard that logs to a cut knows of it.
+#[derive(Debug, Default)]
+pub(super) struct Cut {
+    pub(super) standing: Standing,
+    /// The standing that was found in the log, once it has been read.
+    pub(super) read: Option<Standing>,
+    /// Shards that have asked for it before.
+    pub(super) asking: Vec<Ticket>,
+    /// All shards are known to have closed here on disk.
+    pub(super) known: Timestamp,
+    /// Where the shard is to close, once no owner of a lock may commit below.
+    pub(super) closing: Option<Timestamp>,
+    /// The entry that has said so last, until it is on disk.
+    pub(super) written: Option<(u64, Timestamp)>,
+    pub(super) on_disk: Timestamp,
+    /// Requests to close that wait for it.
+    pub(super) waiting: Vec<Ticket>,
+    pub(super) later: Vec<Later>,
+    /// Nothing leaves before the log is on disk below this index.
+    pub(super) firm: u64,
+    /// No entry that is not on disk is older.
+    pub(super) behind: Option<Timestamp>,
+    /// Whether the first shard knows that there is a stamp above the cut.
+    pub(super) has_told: bool,
+    /// On the first shard: whether one of the others has told so, and whether rounds are under way.
+    pub(super) asked: bool,
+    pub(super) rounds: bool,
+}
+
+impl Cut {
+    /// Whether answers have to wait for the disk all the same.
+    pub(super) fn waits(&self, on_disk: u64, now: Timestamp) -> bool {
+        on_disk < self.firm || self.behind.is_some_and(|since| now.0 > since.0 + BEHIND_NS)
+    }
+}
+
 /// The first part of an image.
 #[derive(Debug)]
 pub(crate) struct Beginning {
@@ -135,6 +189,13 @@ pub struct LogStatus {
     pub image_bytes: u64,
     /// Bytes of the entries since it was begun.
     pub since_image_bytes: u64,
+    /// If answers do not wait for the disk: all transactions with stamps up to here are on the disks
+    /// of all shards.
+    pub cut: Option<Timestamp>,
+    /// How often the database has gone back to such a timestamp.
+    pub era: u64,
+    /// Whether everything that was committed here is kept, whatever happens now.
+    pub is_kept: bool,
     /// Whether the log is being read, so that the shard does not serve yet.
     pub is_recovering: bool,
     /// Whether the shard will never serve, because its log cannot be read.
@@ -163,6 +224,12 @@ pub(super) enum Record {
     /// Images only, the last record: versions in it are of entries below an index; rows that were
     /// deleted at the floor or below may have been forgotten; no stamp in the log was larger.
     End { below: u64, floor: Timestamp, largest: Timestamp },
+    /// No install at or below `to` follows. All shards had closed at `cut` on disk.
+    Closed { to: Timestamp, cut: Timestamp },
+    /// An era begins: installs above its base that come before this have never been.
+    Era { era: u64, base: Timestamp },
+    /// Images only: what the log would have said of the cut.
+    Standing { standing: Standing, known: Timestamp },
 }
 
 plimsoll_types::wire!(
@@ -175,6 +242,9 @@ plimsoll_types::wire!(
         Ceiling { to, reserved } = 6,
         Row(row) = 7,
         End { below, floor, largest } = 8,
+        Closed { to, cut } = 9,
+        Era { era, base } = 10,
+        Standing { standing, known } = 11,
     }
 );
 
@@ -246,6 +316,7 @@ impl Journal {
             identity,
             settings,
             images: Images::default(),
+            cut: None,
             failed: None,
             is_lost: false,
             full: None,
@@ -258,6 +329,7 @@ impl Journal {
     /// Forgets what was read.
     pub(super) fn forget_read(&mut self) {
         self.images = self.images.anew();
+        self.cut = self.cut.take().map(|cut| Cut { asking: cut.asking, ..Cut::default() });
         (self.sealed, self.stable, self.reserved) = (0, 0, 0);
         (self.ceiling, self.largest, self.has_read) = (Timestamp::ZERO, Timestamp::ZERO, false);
         self.locked.clear();
@@ -279,6 +351,13 @@ impl Journal {
     /// Whether the ceiling has to be raised, or numbers reserved.
     pub(super) fn is_low<S: Scheme>(&self, furthest: Timestamp, next_attempt: u64) -> bool {
         S::CLOCKED && furthest.0 + CEILING_NS / 2 > self.ceiling.0 || next_attempt >= self.reserved
+    }
+
+    /// The present pass does something that no cut takes back.
+    pub(super) fn make_firm(&mut self) {
+        if let Some(cut) = &mut self.cut {
+            cut.firm = self.sealed + 1;
+        }
     }
 
     pub(super) fn push(&mut self, record: &Record) {

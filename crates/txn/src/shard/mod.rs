@@ -4,6 +4,7 @@
 pub mod ballot;
 pub mod base;
 mod common;
+pub(crate) mod cut;
 pub(crate) mod durable;
 pub(crate) mod image;
 pub(crate) mod journal;

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_store::MovedRow;
 use plimsoll_types::history::Install;
+use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{ColumnGroup, Held, Key, Moved, ShardId, Slot, TableId, Timestamp, TxnId};
 
 use crate::fetched::{Fetched, ReadRef};
@@ -92,12 +93,24 @@ pub enum Common<S: Scheme> {
         /// The rows, all of which this shard owns or copies.
         rows: Arc<Rows>,
     },
+    /// From shard to shard, when all come back: how far does the log go?
+    Standing,
+    /// From the first shard: install no more at or below `to`, and say when that is on disk.
+    Close {
+        /// Where to close.
+        to: Timestamp,
+        /// All shards have closed here on disk.
+        known: Timestamp,
+    },
+    /// To the first shard: a stamp was logged above the cut.
+    Unclosed,
 }
 
 plimsoll_types::wire!(<S: Scheme> enum Common<S> {
     ReadAt { txn, snapshot, reads; waited } = 0, Scheme(message) = 1, LowWater { low, held, asks } = 2,
     Read { txn, reads } = 3, Validate { txn, stamp, reads } = 4,
-    Move { slots, to, most; asked } = 5, Parcel(parcel) = 6, TakenOver(slots) = 7, Map(moved) = 8, Load { table, rows } = 9;
+    Move { slots, to, most; asked } = 5, Parcel(parcel) = 6, TakenOver(slots) = 7, Map(moved) = 8, Load { table, rows } = 9,
+    Standing = 10, Close { to, known } = 11, Unclosed = 12;
     Self::Snapshot(_) | Self::Stamp { .. }
 });
 
@@ -127,6 +140,10 @@ pub enum CommonReply<S: Scheme> {
     Snapshot(S::Snapshot, u32),
     /// The stamp asked for.
     Stamp(Timestamp),
+    /// How far the log goes.
+    Standing(Standing),
+    /// The shard has closed on disk. No stamp that it has logged is larger than this.
+    Closed(Timestamp),
     /// Nothing: the oracle cannot be reached, or what was to be read is locked by a transaction
     /// whose outcome depends on a shard that cannot.
     OutOfReach,
@@ -134,7 +151,7 @@ pub enum CommonReply<S: Scheme> {
 
 plimsoll_types::wire!(<S: Scheme> enum CommonReply<S> {
     Fetched(fetched) = 0, Validated(valid) = 1, Elsewhere = 2, MoveOver(outcome) = 3, LoadOver(outcome) = 4,
-    ClockAhead = 5, OutOfReach = 6;
+    ClockAhead = 5, OutOfReach = 6, Standing(standing) = 7, Closed(largest) = 8;
     Self::Snapshot(..) | Self::Stamp(_)
 });
 
@@ -154,6 +171,9 @@ impl<S: Scheme> Common<S> {
             Common::TakenOver(_) => About::new("TAKEN OVER", None),
             Common::Map(_) => About::new("MAP", None),
             Common::Load { .. } => About::new("LOAD", None),
+            Common::Standing => About::new("STANDING", None),
+            Common::Close { .. } => About::new("CLOSE", None),
+            Common::Unclosed => About::new("UNCLOSED", None),
         }
     }
 }
@@ -175,7 +195,38 @@ impl<S: Scheme> CommonReply<S> {
             CommonReply::MoveOver(_) => "not moved",
             CommonReply::LoadOver(LoadOutcome::Loaded) => "loaded",
             CommonReply::LoadOver(_) => "not loaded",
+            CommonReply::Standing(_) => "standing",
+            CommonReply::Closed(_) => "closed",
         }
+    }
+}
+
+/// How far a shard's log goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Standing {
+    /// How often the database has gone back to a cut, as far as this log knows.
+    pub era: u64,
+    /// The cut at which the era began.
+    pub base: Timestamp,
+    /// All installs at or below it are in the log.
+    pub closed: Timestamp,
+}
+
+plimsoll_types::wire!(struct Standing { era, base, closed });
+
+impl Standing {
+    /// The era that begins when shards come back with these logs.
+    pub(crate) fn next(all: &[Standing]) -> Standing {
+        let era = all.iter().map(|standing| standing.era).max().unwrap_or(0);
+        let of_era = all.iter().find(|standing| standing.era == era);
+        let base = of_era.map_or(Timestamp::ZERO, |standing| standing.base);
+        let closed = all.iter().map(|standing| match standing.era == era || planted(Mutant::EraIgnored) {
+            true => standing.closed,
+            // What it has closed the others have dropped.
+            false => base,
+        });
+        let cut = closed.min().unwrap_or(Timestamp::ZERO);
+        Standing { era: era + 1, base: cut, closed: cut }
     }
 }
 
