@@ -107,7 +107,7 @@ pub enum Durability {
     /// Nothing: what a node holds is gone when it ends, and the cluster has to be started anew.
     #[default]
     None,
-    /// What was committed up to a timestamp that is a tenth of a second old at most: a transaction is
+    /// What was committed up to a timestamp that is usually less than a tenth of a second old: a transaction is
     /// committed in memory, and on disk soon after. A database that comes back goes back to that
     /// timestamp as a whole. For the scheme dst.
     Async,

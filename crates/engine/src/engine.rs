@@ -594,14 +594,13 @@ impl Engine {
     }
 
     /// If the shards of this process do not wait for their disks, waits until everything that they have
-    /// committed is kept, for a second at most. To be called when nothing runs any more.
+    /// committed before this call is kept, for a second at most.
     pub fn settle(&self) {
         let begun = Instant::now();
-        let unkept = |shard| {
-            let log = self.on_shard(shard, |shard| shard.status().log);
-            log.is_some_and(|log| log.cut.is_some() && !log.is_kept)
-        };
-        while self.shards().any(unkept) && begun.elapsed() < SETTLE {
+        let logs = || self.shards().filter_map(|shard| self.on_shard(shard, |shard| shard.status().log));
+        let largest = logs().map(|log| log.largest).max().unwrap_or_default();
+        let is_lost = |log: LogStatus| log.cut.is_some_and(|cut| cut < largest);
+        while logs().any(is_lost) && begun.elapsed() < SETTLE {
             std::thread::sleep(Duration::from_millis(1));
         }
     }

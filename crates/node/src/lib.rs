@@ -211,7 +211,7 @@ fn log_trouble(shard: u16, failure: &str) -> String {
 }
 
 fn log_state(log: LogStatus, now: Timestamp) -> LogState {
-    let behind_ns = log.cut.filter(|_| !log.is_kept).map_or(0, |cut| now.0.saturating_sub(cut.0));
+    let behind_ns = log.cut.filter(|&cut| cut < log.largest).map_or(0, |cut| now.0.saturating_sub(cut.0));
     LogState {
         cut_lag_seconds: behind_ns as f64 / 1e9,
         reading: log.is_recovering,

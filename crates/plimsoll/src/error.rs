@@ -171,7 +171,7 @@ pub enum Error {
     SnapshotGone,
     /// A cluster has the tables of its file, and no others can be made.
     TablesAreFixed,
-    /// The slots of a database that is kept on disk do not move.
+    /// The slots of a database that does not wait for its disk do not move.
     SlotsAreFixed,
     /// Slots are numbered from 0 to [`SLOTS`] - 1.
     NoSuchSlot {
@@ -304,7 +304,7 @@ impl fmt::Display for Error {
             Error::SlotsAreFixed => {
                 write!(
                     f,
-                    "slots do not move where what is committed is kept on disk: begin with as many shards as it will need"
+                    "slots do not move under durability async: begin with as many shards as it will need, or choose sync"
                 )
             }
             Error::NoSuchSlot { slot } => {

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use std::{env, fs};
 
 use plimsoll::{
-    Database, Durability, Freshness, IndexKind, Key, OpenError, Options, Pair, Partitioning, Schema,
-    TableSpec, TokenError,
+    Database, Durability, Freshness, IndexKind, Key, OpenError, Options, Pair, Partitioning, SLOTS, Schema,
+    Slot, TableSpec, TokenError,
 };
 use plimsoll_engine::{Engine, EngineOptions, LogSettings};
 use plimsoll_types::{ShardId, TableId};
@@ -116,6 +116,46 @@ fn without_waiting_for_the_disk_a_killed_database_goes_back_to_one_timestamp() {
     let options = Options { shards: 3, data_dir: Some(path.clone()), ..Options::default() };
     let as_other = Database::open(Schema::default(), options).err();
     assert!(matches!(as_other, Some(OpenError::OtherDatabase { .. })), "its log has no votes");
+    fs::remove_dir_all(&path).expect("it is here");
+}
+
+#[test]
+fn slots_that_have_moved_are_where_they_were() {
+    let path = directory("moved");
+    let open = || {
+        let mut schema = Schema::new();
+        let rows = schema.add(rows()).expect("it is a table");
+        let options = Options { shards: 3, data_dir: Some(path.clone()), ..Options::default() };
+        (Database::open(schema, options).expect("it opens"), rows)
+    };
+    let keys = 0..200u64;
+    let slots = |first: u16| (first..SLOTS as u16).step_by(3).map(Slot).collect::<Vec<_>>();
+    let sum = |db: &Database, rows| {
+        let snapshot = db.snapshot(Freshness::Newest).expect("dst has snapshots");
+        let all = snapshot.scan(rows, ..).expect("the table is ordered");
+        let value = |row: plimsoll::Row| u64::from(row.1[0]);
+        all.map(|row| value(row.expect("it can be read"))).sum::<u64>()
+    };
+    let (mut at, mut expected) = (0, 0);
+    for round in 0..6u8 {
+        let (db, rows) = open();
+        assert_eq!(sum(&db, rows), expected, "round {round}");
+        // There and back, so that a map that has forgotten is found out.
+        let to = ShardId(u16::from(round) % 3);
+        db.move_slots(&slots(at), to).expect("they can move");
+        for key in keys.clone() {
+            let changed = db.transact(|txn| {
+                txn.put(rows, &Key::of_u64(key), &[round + 1])?;
+                Ok::<_, plimsoll::Error>(())
+            });
+            changed.expect("it commits");
+        }
+        expected = u64::from(round + 1) * 200;
+        db.move_slots(&slots(at), ShardId((to.0 + 1) % 3)).expect("they can move on");
+        assert_eq!(sum(&db, rows), expected, "round {round}");
+        at = (at + 1) % 2;
+        drop(db);
+    }
     fs::remove_dir_all(&path).expect("it is here");
 }
 

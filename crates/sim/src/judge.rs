@@ -69,14 +69,14 @@ pub(crate) fn judge(
         found.add("lock left behind", locks(&setting));
         found.add("vote left behind", votes(&setting));
         found.add("transaction left behind", remembered(&setting));
+        found.add("not kept", unkept(&setting));
         found.add("graph left behind", graphs(&setting));
         more(&mut setting, &mut left, &mut found);
         if pair.has_times() {
             found.add("garbage", drain(&mut setting));
         }
     }
-    let mut installs: Vec<Vec<Install>> =
-        setting.shards().map(|shard| setting.take_installs(shard)).collect();
+    let mut installs = setting.take_installs();
     if pair.has_times() {
         found.add("stamp from the future", from_the_future(&setting, &installs));
     }
@@ -246,6 +246,14 @@ fn remembered(setting: &Setting) -> Vec<String> {
     told_of(setting, |shard, ShardStatus { remembered, .. }| {
         let what = || format!("shard {shard} remembers {remembered} things of transactions that are over");
         (remembered > 0).then(what)
+    })
+}
+
+/// Shards that have committed something above the cut, and the cut does not move.
+fn unkept(setting: &Setting) -> Vec<String> {
+    told_of(setting, |shard, status| {
+        let (log, cut) = status.log.and_then(|log| Some((log.largest, log.cut?)))?;
+        (log > cut).then(|| format!("shard {shard} has stamps up to {log:?}, and the cut is at {cut:?}"))
     })
 }
 

@@ -328,8 +328,10 @@ fn refuse_with_logs(selection: &Selection) -> Result<(), String> {
     if let Some(scheme) = selection.scheme.filter(|&scheme| selection.to_cut && scheme != "dst") {
         return Err(format!("{scheme} has no cut to go back to: choose dst, or --durability sync"));
     }
-    if selection.moves.is_some_and(|moves| moves > 0) {
-        return Err("slots do not move yet where shards log: leave --moves or --durability out".to_owned());
+    if selection.to_cut && selection.moves.is_some_and(|moves| moves > 0) {
+        return Err(
+            "slots do not move under --durability async: leave --moves out, or choose sync".to_owned()
+        );
     }
     match selection.workload {
         Some(workload) if counts(workload) => Err(format!(
@@ -590,7 +592,7 @@ impl Plan {
             keys,
             moves: selection.moves.unwrap_or(
                 match workload {
-                    _ if protocol == "rococo" || selection.logs => [0; 4],
+                    _ if protocol == "rococo" || selection.to_cut => [0; 4],
                     // A warehouse has thousands of rows: each move takes as long as many
                     // transactions.
                     WorkloadName::Tpcc => [0, 0, 2, 4],

@@ -42,7 +42,7 @@ use crate::online::Online;
 use crate::plan::{Nth, Plan, WorkloadName};
 use crate::recorder::Recorder;
 use crate::workload::{append, cycle, pieces, random};
-use crate::world::{AnyWorld, Blueprint, Lives};
+use crate::world::{AnyWorld, Blueprint, Lives, take_installs};
 
 /// Virtual time after which faults end, whether or not the clients are done.
 const TROUBLE_NS: u64 = 20_000_000_000;
@@ -508,9 +508,11 @@ impl Setting {
         if shards < 2 || moves == 0 {
             return;
         }
-        let mut rng = Rng::new(plan.seed, MOVES_STREAM);
+        let (seed, left) = (plan.seed, Rc::new(Cell::new(moves)));
         let move_some = move |shard: Rc<dyn AnyShard>| async move {
-            for _ in 0..moves {
+            let mut rng = Rng::new(seed, MOVES_STREAM + (moves - left.get()) as u64);
+            while left.get() > 0 {
+                left.set(left.get() - 1);
                 shard.sleep(rng.below(2 * MOVE_EVERY_NS)).await;
                 if running.get() == 0 {
                     break;
@@ -530,7 +532,12 @@ impl Setting {
                 }
             }
         };
-        self.world.spawn_on(ShardId(0), Box::new(move |shard| Box::pin(move_some(shard))));
+        // A shard that crashes goes on when it is back.
+        self.world.on_start(Box::new(move |shard| {
+            if shard.shard() == ShardId(0) {
+                shard.start(Box::pin(move_some.clone()(shard.clone())));
+            }
+        }));
     }
 
     fn outsider(&self) -> Outsider {
@@ -651,11 +658,15 @@ impl Setting {
         }
     }
 
-    /// Takes what a shard has installed.
-    pub(crate) fn take_installs(&self, shard: ShardId) -> Vec<Install> {
-        match self.lives.get(shard.index()) {
-            Some(lives) => lives.borrow_mut().take(),
-            None => self.world.shard(shard).map(|shard| shard.take_installs()).unwrap_or_default(),
+    /// Takes what all shards have installed.
+    pub(crate) fn take_installs(&self) -> Vec<Vec<Install>> {
+        let is_copied = |table: TableId| self.tables[table.index()].partitioning == Partitioning::Everywhere;
+        match self.lives.is_empty() {
+            false => take_installs(&self.lives, is_copied),
+            true => {
+                let of = |shard| self.world.shard(shard).map(|shard| shard.take_installs());
+                self.shards().map(|shard| of(shard).unwrap_or_default()).collect()
+            }
         }
     }
 

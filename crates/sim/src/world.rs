@@ -5,6 +5,7 @@
 //! so is compiled once for all pairs.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use plimsoll_txn::procedure::{Reads, Scan};
 use plimsoll_txn::timestamp::{Freshness, OracleOptions, Scheme, SchemeConfig};
 use plimsoll_txn::trace::Step;
 use plimsoll_types::history::Install;
-use plimsoll_types::{ColumnGroup, IndexKind, Key, Order, ShardId, TableId, TableSpec, Timestamp};
+use plimsoll_types::{ColumnGroup, IndexKind, Key, Order, ShardId, TableId, TableSpec, Timestamp, TxnId};
 
 use crate::online::Online;
 use crate::plan::Plan;
@@ -163,8 +164,10 @@ pub(crate) struct Blueprint<'a> {
 /// that comes back does not install all of it again.
 #[derive(Default)]
 pub(crate) struct Lives {
-    /// With the indexes of the entries that they are in.
-    installs: Vec<(u64, Install)>,
+    /// With the indexes of the entries that they are in, and their places among those of all shards.
+    installs: Vec<(u64, u64, Install)>,
+    /// What the log has again, perhaps: places, by index and transaction and record.
+    before: BTreeMap<(u64, TxnId, ColumnGroup, Key), u64>,
     /// How often the shard came back from an image.
     pub(crate) from_images: u64,
     /// How often it was made.
@@ -177,20 +180,50 @@ impl Lives {
     /// The log is read from this index. What an earlier life had behind it, and is no more, was not
     /// on disk.
     fn replays(&mut self, from: u64) {
-        self.installs.retain(|(index, _)| *index < from);
+        let again = self.installs.extract_if(.., |(index, ..)| *index >= from);
+        let known =
+            again.map(|(index, place, install)| ((index, install.txn, install.column, install.key), place));
+        // It may be read more than once, if the disk fails.
+        self.before.extend(known);
         self.from_images += u64::from(from > 0);
+    }
+
+    /// A version was installed. `next` counts those of all shards.
+    fn installed(&mut self, index: u64, install: &Install, next: &Cell<u64>) {
+        let Install { txn, column, ref key, .. } = *install;
+        let known = self.before.remove(&(index, txn, column, key.clone()));
+        let place = known.unwrap_or_else(|| next.replace(next.get() + 1));
+        self.installs.push((index, place, install.clone()));
     }
 
     /// What is above a cut has never been; perhaps it is gone only now.
     fn goes_back(&mut self, cut: Timestamp, now: bool) {
-        self.installs.retain(|(_, install)| install.stamp <= cut);
+        self.installs.retain(|(.., install)| install.stamp <= cut);
         self.cuts.extend(now.then_some((self.made, cut)));
     }
+}
 
-    /// Takes what was installed.
-    pub(crate) fn take(&mut self) -> Vec<Install> {
-        std::mem::take(&mut self.installs).into_iter().map(|(_, install)| install).collect()
+/// Takes what shards installed, in order. Versions of a record that is not copied are all with the
+/// shard that installed the first of them, wherever it moved.
+pub(crate) fn take_installs(
+    lives: &[Rc<RefCell<Lives>>],
+    is_copied: impl Fn(TableId) -> bool,
+) -> Vec<Vec<Install>> {
+    let of_shard = |(shard, lives): (usize, &Rc<RefCell<Lives>>)| {
+        let installs = std::mem::take(&mut lives.borrow_mut().installs);
+        installs.into_iter().map(move |(_, place, install)| (place, shard, install)).collect::<Vec<_>>()
+    };
+    let mut all: Vec<(u64, usize, Install)> = lives.iter().enumerate().flat_map(of_shard).collect();
+    all.sort_by_key(|(place, ..)| *place);
+    let (mut homes, mut installs) = (BTreeMap::new(), vec![Vec::new(); lives.len()]);
+    for (_, shard, install) in all {
+        let home = match is_copied(install.column.table) {
+            true => shard,
+            false => *homes.entry((install.column, install.key.clone())).or_insert(shard),
+        };
+        installs[home].push(install);
     }
+    installs
 }
 
 impl Blueprint<'_> {
@@ -241,13 +274,15 @@ impl Blueprint<'_> {
         let configs = self.configs();
         let low_waters = LowWaters::of_machines(self, P::Scheme::slots(&configs[0]));
         let (watched, logs, database) = (self.recorder.is_some(), plan.logs, plan.seed);
-        let (data_shards, to_cut) = (plan.shards, plan.to_cut);
+        let (data_shards, to_cut, places) = (plan.shards, plan.to_cut, Rc::new(Cell::new(0)));
         let makers = (0..shards + usize::from(P::Scheme::ORACLE)).map(|shard| {
             let (layout, config, options) = (self.layout.clone(), configs[shard].clone(), self.options);
             // The oracle has none; it is given any.
             let low_water = low_waters[self.machine(shard.min(shards - 1))].clone();
             let (online, lives) = (self.online.clone(), self.lives.get(shard).cloned());
+            let next = places.clone();
             let make = move |life| {
+                let next = next.clone();
                 let config = SchemeConfig { first_attempt: life, ..config.clone() };
                 let mut base = Base::new(&layout, &config, low_water.in_life(life));
                 base.installs = Some(Vec::new());
@@ -258,7 +293,7 @@ impl Blueprint<'_> {
                         let (lives, replays, cuts) = (lives.clone(), lives.clone(), lives.clone());
                         base.on_replay = Some(Box::new(move |from| replays.borrow_mut().replays(from)));
                         base.on_install = Some(Box::new(move |index, install| {
-                            lives.borrow_mut().installs.push((index, install.clone()));
+                            lives.borrow_mut().installed(index, install, &next);
                         }));
                         let identity = Identity { database, shard: shard as u16, lineage: 0 };
                         match to_cut {

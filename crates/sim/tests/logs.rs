@@ -8,7 +8,7 @@ const WORLDS: u64 = 20;
 
 #[test]
 fn machines_with_data_crash_and_nothing_that_was_answered_is_lost() {
-    let (mut crashes, mut committed, mut from_images) = (0, 0, 0);
+    let (mut crashes, mut committed, mut from_images, mut moves) = (0, 0, 0, 0);
     for seed in 0..WORLDS {
         let knobs = [("crashes_per_s", "10"), ("down_ns", "20000000")];
         let knobs = knobs.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
@@ -17,14 +17,14 @@ fn machines_with_data_crash_and_nothing_that_was_answered_is_lost() {
         let outcome = run(&plan, None);
         assert_eq!(outcome.violations, [], "seed {seed}");
         committed += outcome.transactions;
-        from_images += outcome.from_images;
+        (from_images, moves) = (from_images + outcome.from_images, moves + outcome.moves);
         let with_data =
             |fault: &&_| matches!(fault, Fault::Crash(machine) if !plan.without_data().contains(machine));
         crashes += outcome.faults.iter().map(|occurrence| &occurrence.fault).filter(with_data).count();
     }
     assert!(
-        crashes > WORLDS as usize && committed > 100 * WORLDS && from_images > WORLDS,
-        "{crashes} crashes, {committed} committed, {from_images} shards back from images"
+        crashes > WORLDS as usize && committed > 100 * WORLDS && from_images > WORLDS && moves > WORLDS,
+        "{crashes} crashes, {committed} committed, {from_images} shards back from images, {moves} moves"
     );
 }
 

@@ -77,6 +77,7 @@ fn selection(mutant: Mutant) -> Selection {
         AnswersUnstable | InstallsNotLogged | VotesNotLogged | OutcomesNotLogged => ("", ""),
         LocksNotRestored | OneFate => ("occ", ""),
         CeilingForgotten => ("occ", "dst"),
+        CutNotLogged | ArrivalNotLogged | ParcelForgotten | ImageDuringMove | MapNotInImage => ("", ""),
         ClosesOverOwner | CutNotOnDisk | OwnCut | CutIgnored | EraIgnored | EraNotLogged | ImageAboveCut => {
             ("", "dst")
         }
@@ -85,7 +86,9 @@ fn selection(mutant: Mutant) -> Selection {
         }
     };
     let moving =
-        matches!(mutant, MarksLeftBehind | MoveUnnoticed | MoveUnderLocks | MapUnchecked | ScanUnchecked);
+        matches!(mutant, MarksLeftBehind | MoveUnnoticed | MoveUnderLocks | MapUnchecked | ScanUnchecked)
+            || matches!(mutant, CutNotLogged | ArrivalNotLogged | ParcelForgotten | ImageDuringMove)
+            || mutant == MapNotInImage;
     let selected = Selection {
         protocol: ["occ", "wait_die", "client_2pc", "rococo"].into_iter().find(|&name| name == protocol),
         scheme: SCHEMES.into_iter().find(|&name| name == scheme),
@@ -134,7 +137,8 @@ fn selection(mutant: Mutant) -> Selection {
             ..selected
         },
         AnswersUnstable | InstallsNotLogged | VotesNotLogged | OutcomesNotLogged | LocksNotRestored
-        | CeilingForgotten | OneFate | LogRecycledEarly | LockedNotInImage | ImageReadFromEnd => Selection {
+        | CeilingForgotten | OneFate | LogRecycledEarly | LockedNotInImage | ImageReadFromEnd
+        | CutNotLogged | ArrivalNotLogged | ParcelForgotten | ImageDuringMove | MapNotInImage => Selection {
             logs: true,
             knobs: [("crashes_per_s", "20"), ("down_ns", "20000000")]
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))

@@ -389,6 +389,7 @@ impl<M: Mark> Store<M> {
         let mut hides = value.is_none();
         let hidden = (!record.is_empty()).then_some(record.stamp);
         table.value_bytes -= record.footprint();
+        table.was_written |= stamp > Timestamp::ZERO;
         if hidden.is_some() && self.history {
             self.operations.kept += 1;
             let version = record.hide(&mut self.values);
@@ -428,6 +429,11 @@ impl<M: Mark> Store<M> {
     /// An empty store without tables that keeps as many versions as this one.
     pub fn anew(&self) -> Store<M> {
         Store::new(self.history)
+    }
+
+    /// Whether anything but loaded rows was ever in a table.
+    pub fn was_written(&self, table: TableId) -> bool {
+        self.tables[table.index()].was_written
     }
 
     /// Whether a row may be loaded: this key has none, or one in which nothing was ever written and

@@ -113,6 +113,8 @@ pub(crate) struct Table<M: Mark> {
     tail_bytes: usize,
     /// Bytes of newest values that are not in their records, of older values, and of version nodes.
     pub value_bytes: usize,
+    /// Whether anything but loaded rows was ever installed.
+    pub was_written: bool,
 }
 
 impl<M: Mark> Table<M> {
@@ -133,6 +135,7 @@ impl<M: Mark> Table<M> {
             ranges: Vec::new(),
             tail_bytes: 0,
             value_bytes: 0,
+            was_written: false,
         }
     }
 

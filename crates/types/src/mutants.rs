@@ -196,6 +196,16 @@ mutants! {
     LockedNotInImage = "locked-not-in-image",
     /// The log is read from where the image was finished, and not from where it was begun.
     ImageReadFromEnd = "image-read-from-end",
+    /// The log of a shard does not say that slots have left it.
+    CutNotLogged = "cut-not-logged",
+    /// The log of a shard does not say that slots have arrived.
+    ArrivalNotLogged = "arrival-not-logged",
+    /// A shard that comes back does not send what it had cut and not been thanked for.
+    ParcelForgotten = "parcel-forgotten",
+    /// An image counts although slots have moved while it was made.
+    ImageDuringMove = "image-during-move",
+    /// Which slots have moved is not in images.
+    MapNotInImage = "map-not-in-image",
     /// A shard closes although the owner of a lock may still commit below.
     ClosesOverOwner = "closes-over-owner",
     /// A shard says that it has closed before that is on disk.

@@ -152,3 +152,9 @@ impl Lives {
         engine.inspect(Driver::settle);
     }
 }
+
+impl Drop for Lives {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

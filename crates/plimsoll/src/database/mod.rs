@@ -125,7 +125,7 @@ pub struct Options {
     /// What of a database with a directory outlives the process. `None`, the default, is
     /// [`Durability::Sync`] with a directory: everything. Under [`Durability::Async`] transactions do
     /// not wait for the disk; a database that is opened again has gone back to one timestamp, as a
-    /// whole, which is usually a twentieth of a second old.
+    /// whole, which is usually less than a tenth of a second old.
     pub durability: Option<Durability>,
 }
 
@@ -202,8 +202,8 @@ struct Inner {
     large: Admission,
     tally: Tally,
     options: Options,
-    /// Whether what is committed is kept on disk.
-    logs: bool,
+    /// Whether the database goes back to a timestamp after a crash, which slots do not.
+    slots_are_fixed: bool,
     /// The largest timestamp that any client was told of.
     told: AtomicU64,
     /// Takes turns among shards for work that any of them can do.
@@ -268,7 +268,7 @@ impl Database {
             admission: Admission::new(options.transactions_per_shard.saturating_mul(options.shards)),
             large: Admission::new(usize::MAX),
             tally: Tally::default(),
-            logs: options.data_dir.is_some(),
+            slots_are_fixed: options.data_dir.is_some() && durability == Durability::Async,
             options,
             told: AtomicU64::new(0),
             next: AtomicUsize::new(0),
@@ -333,7 +333,7 @@ impl Database {
             admission: Admission::new(options.transactions_per_shard),
             large: Admission::new(LARGE_AT_ONCE),
             tally: Tally::default(),
-            logs: cluster.durability != Durability::None,
+            slots_are_fixed: cluster.durability == Durability::Async,
             options,
             told: AtomicU64::new(0),
             next: AtomicUsize::new(0),
@@ -439,7 +439,7 @@ impl Database {
         if let Some(slot) = slots.iter().find(|slot| usize::from(slot.0) >= SLOTS) {
             return Err(Error::NoSuchSlot { slot: slot.0 });
         }
-        if inner.logs {
+        if inner.slots_are_fixed {
             return Err(Error::SlotsAreFixed);
         }
         let begun = Instant::now();
@@ -449,9 +449,8 @@ impl Database {
                 return Err(Error::NoSuchShard { shard: to.0, shards: placement.holders().len() });
             }
             let left = |slot: &&Slot| placement.shard(**slot) != to;
-            let Some(from) = slots.iter().find(left).map(|&slot| placement.shard(slot)) else {
-                return Ok(());
-            };
+            // This client's map may be out of date: whether all are there only that shard knows.
+            let from = slots.iter().find(left).map_or(to, |&slot| placement.shard(slot));
             let these = slots.iter().copied().filter(|&slot| placement.shard(slot) == from).collect();
             let running = inner.running()?;
             if running.is_gone(&[from, to]) {
@@ -465,6 +464,7 @@ impl Database {
             inner.look_at_map(from)?;
             let waited = begun.elapsed();
             match outcome {
+                Some(MoveOutcome::Moved) if from == to => return Ok(()),
                 Some(MoveOutcome::Moved) => {}
                 Some(MoveOutcome::Locked) => return Err(Error::SlotsInUse { waited }),
                 Some(MoveOutcome::ClockAhead) => return Err(Error::ClockAhead),

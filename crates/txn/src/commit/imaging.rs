@@ -38,8 +38,8 @@ pub(crate) fn begins<P: Protocol, E: Env<P>>(env: &E, disk: &Disk, identity: Ide
     let (env, disk) = (env.clone(), disk.clone());
     env.clone().spawn(async move {
         let failed = match make(&env, &disk, identity, step_bytes).await {
-            Ok(kept) => tidy(&disk, &kept).await.is_err(),
-            Err(_) => {
+            Ok(Some(kept)) => tidy(&disk, &kept).await.is_err(),
+            Ok(None) | Err(_) => {
                 // What it took of the disk is needed by the log.
                 let _ = remove_unfinished(&disk).await;
                 true
@@ -49,13 +49,13 @@ pub(crate) fn begins<P: Protocol, E: Env<P>>(env: &E, disk: &Disk, identity: Ide
     });
 }
 
-/// Makes an image. Returns the numbers of those that are kept.
+/// Makes an image. Returns the numbers of those that are kept; `None` if it was spoilt.
 async fn make<P: Protocol, E: Env<P>>(
     env: &E,
     disk: &Disk,
     identity: Identity,
     step_bytes: usize,
-) -> Result<Vec<u64>, ImageError> {
+) -> Result<Option<Vec<u64>>, ImageError> {
     let beginning = loop {
         env.pause().await;
         if let Some(beginning) = env.local(|node| node.base().image_beginning()) {
@@ -82,13 +82,16 @@ async fn make<P: Protocol, E: Env<P>>(
     out.flush().await?;
     if !planted(Mutant::ImageOfUnstable) {
         stable.await;
-        while !env.local(|node| node.base().is_kept(below, largest)) {
+        while !env.local(|node| node.base().image_counts(below, largest)) {
             env.sleep(cut::PERIOD_NS).await;
         }
     }
+    if env.local(|node| node.base().image_is_spoilt()) {
+        return Ok(None);
+    }
     let bytes = out.bytes;
     out.writer.finish().await?;
-    Ok(env.local(|node| node.base().image_made(&beginning, bytes)))
+    Ok(Some(env.local(|node| node.base().image_made(&beginning, bytes))))
 }
 
 /// Removes images that are not kept.

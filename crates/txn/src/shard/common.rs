@@ -132,10 +132,10 @@ impl<S: Scheme> Base<S> {
                 }
                 return Handled::Done;
             }
-            Common::Standing => return self.tell_standing(ticket),
+            Common::Standing => return self.tell_standing(from, ticket),
             Common::Close { to, known } => return self.close(from, *to, *known, ticket),
             Common::Unclosed => {
-                self.note_unclosed();
+                self.note_unclosed(from);
                 return Handled::Done;
             }
             Common::Move { slots, to, most, asked } => {

@@ -31,10 +31,12 @@
 //! cut is where era 1 began, 90, since B has dropped what was above.
 //!
 //! What no transaction has made, tables and loaded rows, is on disk before anything else leaves the
-//! shard. And when the log is too far behind, answers wait for it: what is lost is bounded.
+//! shard. And when a shard's log is too far behind, what leaves the shard waits for it.
 //!
-//! Under 2PL a lock on what a transaction has written has its lower bound from the beginning, so a
-//! client that thinks while it holds one keeps the cut where it is.
+//! The cut stays where it is while one shard cannot close: its disk hangs, a transaction that may
+//! commit below is not decided, or, under 2PL, a client thinks while it holds a lock on what it has
+//! written. Others go on meanwhile. Messages must not wait for the cut: the install that one shard
+//! holds back would keep another from closing.
 
 use std::mem::take;
 
@@ -69,7 +71,10 @@ impl<S: Scheme> Base<S> {
     }
 
     /// A shard asks how far this one's log goes.
-    pub(super) fn tell_standing(&mut self, ticket: Ticket) -> Handled<CommonReply<S>> {
+    pub(super) fn tell_standing(&mut self, from: ShardId, ticket: Ticket) -> Handled<CommonReply<S>> {
+        if !self.layout.placement.is_holder(from) {
+            return Handled::Done;
+        }
         let Some(cut) = self.cut_mut() else { return Handled::Done };
         match cut.read {
             Some(standing) => Handled::Reply(CommonReply::Standing(standing)),
@@ -88,6 +93,9 @@ impl<S: Scheme> Base<S> {
         known: Timestamp,
         ticket: Ticket,
     ) -> Handled<CommonReply<S>> {
+        if Some(from) != self.layout.placement.holders().next() {
+            return Handled::Done;
+        }
         if self.believe(from, to).is_err() {
             return Handled::Reply(CommonReply::ClockAhead);
         }
@@ -108,7 +116,10 @@ impl<S: Scheme> Base<S> {
     }
 
     /// A shard has logged a stamp above the cut.
-    pub(super) fn note_unclosed(&mut self) {
+    pub(super) fn note_unclosed(&mut self, from: ShardId) {
+        if !self.layout.placement.is_holder(from) {
+            return;
+        }
         let Some(journal) = &mut self.journal else { return };
         if let Some(cut) = &mut journal.cut {
             cut.asked = true;
@@ -168,10 +179,9 @@ impl<S: Scheme> Base<S> {
 
     /// Whether to begin rounds; then they are under way.
     pub(crate) fn begins_rounds(&mut self) -> bool {
-        let Some(cut) = self.cut_mut() else { return false };
-        let begins = take(&mut cut.asked) && !cut.rounds;
-        cut.rounds |= begins;
-        begins
+        let Some(cut) = self.cut_mut().filter(|cut| !cut.rounds) else { return false };
+        cut.rounds = take(&mut cut.asked);
+        cut.rounds
     }
 
     /// Whether rounds are over, because no shard has told of a stamp above the cut meanwhile.
@@ -271,9 +281,9 @@ impl<S: Scheme> Base<S> {
         Some(Record::Standing { standing: cut.standing, known: cut.known })
     }
 
-    /// Whether no recovery would take back an entry below `below`, nor a stamp up to `largest`. An
-    /// image with rows of these counts then.
-    pub(crate) fn is_kept(&self, below: u64, largest: Timestamp) -> bool {
+    /// Whether an image whose rows come from entries below `below` counts, with stamps up to
+    /// `largest`: no recovery would take one of them back.
+    pub(crate) fn image_counts(&self, below: u64, largest: Timestamp) -> bool {
         let Some(journal) = &self.journal else { return false };
         let passed = |cut: &Cut| cut.known >= largest || planted(Mutant::ImageAboveCut);
         journal.stable >= below && journal.cut.as_ref().is_none_or(passed)

@@ -22,7 +22,9 @@
 //! The log begins with an *image* once it has become long (`image.rs`). A shard reads its newest
 //! image and then the log from where the image starts; if that image is damaged, the one before it.
 //!
-//! Left out: moves of slots, which are refused.
+//! *Moves*: a cut is a record, and the rows that arrive are one; the rows of slots that have left are
+//! taken out again when the log is read, in the same place. Only what the shard has itself given away
+//! or got is its log's business: where other slots are it is told when it asks there.
 
 use std::mem::{replace, take};
 
@@ -31,11 +33,11 @@ use plimsoll_runtime::Logged;
 use plimsoll_store::{At, Holder, RangeLock};
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::wire::{Input, Malformed, Wire};
-use plimsoll_types::{ColumnGroup, Key, TableId, TableSpec, Timestamp, TxnId};
+use plimsoll_types::{ColumnGroup, Key, Moved, TableId, TableSpec, Timestamp, TxnId};
 
 use crate::ballot::{Changed, Doubt, State};
 use crate::base::Base;
-use crate::journal::{Ballot, CEILING_NS, Cut, Journal, LockedKeys, LogStatus, RESERVED, Record};
+use crate::journal::{Arrival, Ballot, CEILING_NS, Cut, Journal, LockedKeys, LogStatus, RESERVED, Record};
 use crate::locks::Locks;
 use crate::timestamp::Scheme;
 
@@ -79,7 +81,7 @@ impl<S: Scheme> Base<S> {
             since_image_bytes: journal.images.since,
             cut: self.known_cut(),
             era: self.era(),
-            is_kept: self.is_kept(journal.sealed, journal.largest),
+            largest: journal.largest,
             is_recovering: journal.recovering,
             is_lost: journal.is_lost,
             failure: self.log_failure(),
@@ -178,6 +180,37 @@ impl<S: Scheme> Base<S> {
             let values = values.iter().map(|value| value.to_vec()).collect();
             journal.push(&Record::Load { table, key: key.clone(), values });
             journal.make_firm();
+        }
+    }
+
+    /// Logs that slots have left.
+    pub(super) fn log_left(&mut self, slots: &[Moved]) {
+        if let Some(journal) = &mut self.journal
+            && !planted(Mutant::CutNotLogged)
+        {
+            journal.images.spoilt = true;
+            journal.push(&Record::Left { slots: slots.to_vec() });
+        }
+    }
+
+    /// Logs that slots have arrived.
+    pub(super) fn log_arrived(&mut self, arrival: Arrival) {
+        if let Some(journal) = &mut self.journal
+            && !planted(Mutant::ArrivalNotLogged)
+        {
+            journal.images.spoilt = true;
+            let versions =
+                arrival.rows.iter().flat_map(|row| &row.records).flat_map(|record| &record.versions);
+            versions.for_each(|(stamp, _)| journal.largest.raise(*stamp));
+            journal.largest.raise(arrival.marked);
+            journal.push(&Record::Arrived(arrival));
+        }
+    }
+
+    /// Logs that the other shard has what has left.
+    pub(super) fn log_gone(&mut self) {
+        if let Some(journal) = &mut self.journal {
+            journal.push(&Record::Gone);
         }
     }
 
@@ -347,6 +380,30 @@ impl<S: Scheme> Base<S> {
                 self.recovered(largest);
                 self.replay_end(below, floor);
             }
+            Record::Left { slots } => {
+                let rows = self.take_slots(&slots);
+                if let Some(journal) = &mut self.journal {
+                    journal.left = Some((slots, rows)).filter(|_| !planted(Mutant::ParcelForgotten));
+                }
+            }
+            Record::Arrived(arrival) => {
+                for row in &arrival.rows {
+                    self.refuse_unknown(row.table.row())?;
+                    if row.records.len() != usize::from(self.groups(row.table)) {
+                        return Err(Malformed("a row with other column groups than its table"));
+                    }
+                    let versions = row.records.iter().flat_map(|record| &record.versions);
+                    versions.for_each(|(stamp, _)| self.recovered(*stamp));
+                }
+                self.recovered(arrival.marked);
+                self.arrive(&arrival);
+            }
+            Record::Gone => {
+                if let Some(journal) = &mut self.journal {
+                    journal.left = None;
+                }
+            }
+            Record::Map { slots } => self.change_map(&slots),
             Record::Closed { to, cut } => self.replay_closed(to, cut)?,
             Record::Era { era, base } => self.replay_era(era, base)?,
             Record::Standing { standing, known } => self.replay_standing(standing, known)?,
@@ -452,10 +509,13 @@ impl<S: Scheme> Base<S> {
                     .to_owned(),
             );
         }
-        let (mut locked, largest) = (take(&mut journal.locked), journal.largest);
+        let (mut locked, left, largest) = (take(&mut journal.locked), journal.left.take(), journal.largest);
         let ceiling = if planted(Mutant::CeilingForgotten) { Timestamp::ZERO } else { journal.ceiling };
         let least = ceiling.join(largest);
         self.store.bound_all(least);
+        if let Some((slots, rows)) = left {
+            self.leave_again(slots, rows, least);
+        }
         let in_doubt: Vec<TxnId> = self.votes.recorded().collect();
         let relocked = in_doubt.into_iter().map(|txn| {
             let keys = locked.remove(&txn).unwrap_or_default();
@@ -498,6 +558,7 @@ impl<S: Scheme> Base<S> {
         journal.recovering = false;
         journal.failed = None;
         self.released.append(&mut journal.waiting);
+        self.send_parcels();
     }
 
     /// The log has a transaction with this stamp.

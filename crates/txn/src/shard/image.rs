@@ -29,6 +29,9 @@
 //! lacks is marked as trimmed, and rows that were dropped are below the floor, for every process:
 //! that a shard had regard to what a process holds ends with its life.
 //!
+//! An image during which slots leave or arrive is given up, and none is begun while something is on its
+//! way.
+//!
 //! Left out: order. Rows come by their numbers, so ordered tables are not loaded in key order.
 
 use std::mem::take;
@@ -52,14 +55,18 @@ impl<S: Scheme> Base<S> {
     /// Whether to make an image now; then one is under way.
     pub(crate) fn begins_image(&mut self) -> bool {
         let now = self.votes.clock();
+        // What has left is in no row.
+        let leaves = self.moves.leaving.as_ref().is_some_and(|leaving| !leaving.sent.is_empty());
         let Some(journal) = &mut self.journal else { return false };
         let (images, least) = (&mut journal.images, journal.settings.image_bytes);
         let due = !images.under_way
             && journal.full.is_none()
+            && !leaves
             && images.since >= least.max(images.bytes)
             && now >= images.again;
         images.under_way |= due;
         images.wanted |= due;
+        images.spoilt &= !due;
         due
     }
 
@@ -82,12 +89,14 @@ impl<S: Scheme> Base<S> {
         for spec in &self.layout.tables[journal.images.unlogged_tables..] {
             Record::Table(spec.clone()).encode(&mut records);
         }
+        // A log to a cut has no votes: what is above the cut is forgotten, what is below is decided.
+        let votes = journal.cut.is_none();
         // Before the ballots: it makes a shard forget some of those that it has.
-        for coordinator in self.votes.settled_coordinators() {
+        for coordinator in self.votes.settled_coordinators().filter(|_| votes) {
             let (first, below) = self.votes.told_settled(coordinator);
             Record::Settled { coordinator, first, below }.encode(&mut records);
         }
-        for txn in self.votes.all().filter(|_| !planted(Mutant::VotesNotInImage)) {
+        for txn in self.votes.all().filter(|_| votes && !planted(Mutant::VotesNotInImage)) {
             match self.ballot(txn, &locks) {
                 None | Some(Ballot::Gone) => {}
                 Some(ballot) => Record::Ballot { txn, ballot }.encode(&mut records),
@@ -95,6 +104,10 @@ impl<S: Scheme> Base<S> {
         }
         let (to, reserved) = (journal.ceiling, journal.reserved);
         Record::Ceiling { to, reserved }.encode(&mut records);
+        let slots = self.layout.placement.moved();
+        if !slots.is_empty() && !planted(Mutant::MapNotInImage) {
+            Record::Map { slots }.encode(&mut records);
+        }
         Self::image_standing(journal).into_iter().for_each(|record| record.encode(&mut records));
         let tables = self.layout.tables.len() as u16;
         let walk = Walk { table: 0, row: 0, tables };
@@ -137,6 +150,13 @@ impl<S: Scheme> Base<S> {
         let mut records = Vec::new();
         Record::End { below, floor: self.store.floor(), largest }.encode(&mut records);
         (records, below, largest)
+    }
+
+    /// Whether slots have moved since the image that is under way was begun: then it does not count, for
+    /// the walk has seen rows of both times.
+    pub(crate) fn image_is_spoilt(&self) -> bool {
+        let spoilt = self.journal.as_ref().is_some_and(|journal| journal.images.spoilt);
+        spoilt && !planted(Mutant::ImageDuringMove)
     }
 
     /// Notes that the image that was under way is on disk, with `bytes` of records. Returns the

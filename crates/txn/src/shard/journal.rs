@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use plimsoll_replication::{Entries, Identity, Settings};
 use plimsoll_store::{MovedRow, RowId};
 use plimsoll_types::wire::Wire;
-use plimsoll_types::{ColumnGroup, Key, ShardId, TableId, TableSpec, Ticket, Timestamp, TxnId};
+use plimsoll_types::{ColumnGroup, Key, Moved, ShardId, TableId, TableSpec, Ticket, Timestamp, TxnId};
 
 use crate::fetched::Range;
 use crate::messages::Standing;
@@ -55,6 +55,8 @@ pub struct Journal {
     pub(super) waiting: Vec<Ticket>,
     /// While the log is read: the locks of transactions that were in doubt at some time.
     pub(super) locked: BTreeMap<TxnId, LockedKeys>,
+    /// While the log is read: slots that have left, with their rows, until they have arrived.
+    pub(super) left: Option<(Vec<Moved>, Vec<MovedRow>)>,
     /// What the log of this shard has to say of itself.
     pub(super) identity: Identity,
     pub(super) settings: Settings,
@@ -86,6 +88,8 @@ pub(super) struct Images {
     pub(super) under_way: bool,
     /// None is begun before; and how long that was after the last one that failed.
     pub(super) again: Timestamp,
+    /// Whether slots have moved since it was begun.
+    pub(super) spoilt: bool,
     pub(super) pause_ns: u64,
     /// Whether the next pass that ends makes the beginning of one.
     pub(super) wanted: bool,
@@ -194,8 +198,8 @@ pub struct LogStatus {
     pub cut: Option<Timestamp>,
     /// How often the database has gone back to such a timestamp.
     pub era: u64,
-    /// Whether everything that was committed here is kept, whatever happens now.
-    pub is_kept: bool,
+    /// The largest stamp that it has had.
+    pub largest: Timestamp,
     /// Whether the log is being read, so that the shard does not serve yet.
     pub is_recovering: bool,
     /// Whether the shard will never serve, because its log cannot be read.
@@ -228,6 +232,14 @@ pub(super) enum Record {
     Closed { to: Timestamp, cut: Timestamp },
     /// An era begins: installs above its base that come before this have never been.
     Era { era: u64, base: Timestamp },
+    /// Slots have left for another shard, and wait until it has them.
+    Left { slots: Vec<Moved> },
+    /// Slots have arrived with these rows.
+    Arrived(Arrival),
+    /// The other shard has what has left.
+    Gone,
+    /// Images only: the slots that have ever moved.
+    Map { slots: Vec<Moved> },
     /// Images only: what the log would have said of the cut.
     Standing { standing: Standing, known: Timestamp },
 }
@@ -245,8 +257,23 @@ plimsoll_types::wire!(
         Closed { to, cut } = 9,
         Era { era, base } = 10,
         Standing { standing, known } = 11,
+        Left { slots } = 12,
+        Arrived(arrival) = 13,
+        Gone = 14,
+        Map { slots } = 15,
     }
 );
+
+/// Slots that have arrived, as a parcel has them.
+pub(super) struct Arrival {
+    pub(super) slots: Vec<Moved>,
+    pub(super) rows: Vec<MovedRow>,
+    pub(super) floor: Timestamp,
+    pub(super) marked: Timestamp,
+    pub(super) forgotten: Vec<Timestamp>,
+}
+
+plimsoll_types::wire!(struct Arrival { slots, rows, floor, marked, forgotten });
 
 /// The state of a ballot, in the log.
 pub(super) enum Ballot {
@@ -313,6 +340,7 @@ impl Journal {
             has_read: false,
             waiting: Vec::new(),
             locked: BTreeMap::new(),
+            left: None,
             identity,
             settings,
             images: Images::default(),
@@ -332,7 +360,7 @@ impl Journal {
         self.cut = self.cut.take().map(|cut| Cut { asking: cut.asking, ..Cut::default() });
         (self.sealed, self.stable, self.reserved) = (0, 0, 0);
         (self.ceiling, self.largest, self.has_read) = (Timestamp::ZERO, Timestamp::ZERO, false);
-        self.locked.clear();
+        (self.locked, self.left) = (BTreeMap::new(), None);
     }
 
     /// What the log is opened with.

@@ -36,7 +36,9 @@ impl<S: Scheme> Base<S> {
         let mut keys: Vec<&Key> = rows.iter().map(|(key, _)| key).collect();
         keys.sort_unstable();
         let twice = !keys.is_sorted_by(|one, next| one < next);
-        if twice || !keys.into_iter().all(|key| self.store.is_vacant(table, key)) {
+        // A key that was deleted and unlinked is vacant as well, and its log is not.
+        let written = self.journal.is_some() && self.store.was_written(table);
+        if twice || written || !keys.into_iter().all(|key| self.store.is_vacant(table, key)) {
             return LoadOutcome::Exists;
         }
         let values = rows.iter().flat_map(|(_, values)| values);

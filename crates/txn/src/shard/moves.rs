@@ -32,6 +32,11 @@
 //! slots with such a bound do not leave if the shard that asks for the move has a better clock, and
 //! a receiver takes them over only when its clock is there.
 //!
+//! Shards that log keep a move over their deaths ([`crate::durable`]): the sender's log says that
+//! slots have left, the receiver's has the rows that have arrived, and each says so to the other only
+//! when that is on disk. A sender that comes back finds in its log what it had cut and has not been
+//! thanked for, and sends it again.
+//!
 //! Left out: a move is one step on either side, however large the slots are. While the receiver is
 //! dead, the move is in doubt and no shard serves the slots.
 
@@ -40,12 +45,14 @@ use std::sync::Arc;
 use plimsoll_runtime::Handled;
 use plimsoll_store::MovedRow;
 use plimsoll_types::Ticket;
+use plimsoll_types::history::Install;
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{
     Abort, ColumnGroup, Key, Moved, Placement, SLOTS, ShardId, Slot, TableId, Timestamp, TxnId,
 };
 
 use crate::base::{Base, Layout};
+use crate::journal::Arrival;
 use crate::messages::{Common, CommonReply, MoveOutcome, Parcel};
 use crate::procedure::Reads;
 use crate::slots::{DepartingSlots, Moves, SlotSet};
@@ -88,7 +95,7 @@ impl<S: Scheme> Base<S> {
         self.moves.changes
     }
 
-    fn change_map(&mut self, moved: &[Moved]) {
+    pub(super) fn change_map(&mut self, moved: &[Moved]) {
         self.moves.changes += 1;
         let placement = Arc::make_mut(&mut self.layout.placement);
         for &moved in moved {
@@ -201,16 +208,16 @@ impl<S: Scheme> Base<S> {
             let behind_ns = self.furthest().0.saturating_sub(most.0);
             let placement = &self.layout.placement;
             let refused = match () {
-                // A log does not know of moves.
-                () if self.journal.is_some() => Some(MoveOutcome::Busy),
-                () if self.moves.leaving.is_some() || self.moves.kept => Some(MoveOutcome::Busy),
-                () if !placement.is_holder(to) || to == self.shard => Some(MoveOutcome::NoSuchPlace),
+                // Going back to a cut takes no slot back.
+                () if self.known_cut().is_some() => Some(MoveOutcome::Busy),
+                () if !placement.is_holder(to) => Some(MoveOutcome::NoSuchPlace),
                 () if slots.iter().any(|slot| usize::from(slot.0) >= SLOTS) => Some(MoveOutcome::NoSuchPlace),
-                () if !self.votes.reaches(to) => Some(MoveOutcome::Unreachable),
                 () if slots.iter().any(|&slot| placement.shard(slot) != self.shard) => {
                     Some(MoveOutcome::NotHere)
                 }
-                () if slots.is_empty() => Some(MoveOutcome::Moved),
+                () if slots.is_empty() || to == self.shard => Some(MoveOutcome::Moved),
+                () if self.moves.leaving.is_some() || self.moves.kept => Some(MoveOutcome::Busy),
+                () if !self.votes.reaches(to) => Some(MoveOutcome::Unreachable),
                 () if self.too_far(from, behind_ns) => Some(MoveOutcome::ClockAhead),
                 () => None,
             };
@@ -224,7 +231,7 @@ impl<S: Scheme> Base<S> {
                 to,
                 asker: from,
                 behind_ns,
-                ticket,
+                ticket: Some(ticket),
                 until: None,
                 look: 0,
                 wait: LOOK_NS.0,
@@ -293,6 +300,22 @@ impl<S: Scheme> Base<S> {
         let moved = |&slot: &Slot| (slot, to, self.layout.placement.term(slot) + 1);
         let slots: Vec<Moved> = slots.iter().map(moved).collect();
         self.change_map(&slots);
+        self.log_left(&slots);
+        let leaving = self.pack(&slots, rows, floor, marked, pinned, installs);
+        self.moves.leaving.as_mut().expect("something leaves").sent = leaving;
+        self.send_parcels();
+    }
+
+    /// The messages with which slots leave.
+    fn pack(
+        &self,
+        slots: &[Moved],
+        rows: Vec<MovedRow>,
+        floor: Timestamp,
+        marked: Timestamp,
+        pinned: S::Observed,
+        mut installs: Vec<Install>,
+    ) -> Vec<Arc<Parcel<S>>> {
         let mut parcels = vec![Vec::new()];
         let mut bytes = 0;
         for row in rows.into_iter().flat_map(|row| row.pieces(PARCEL_BYTES)) {
@@ -304,12 +327,11 @@ impl<S: Scheme> Base<S> {
             parcels.last_mut().expect("there is one at least").push(row);
         }
         let (of, forgotten) = (parcels.len() as u32, self.forgotten());
-        let leaving = self.moves.leaving.as_mut().expect("something leaves");
-        leaving.sent = (0..)
+        (0..)
             .zip(parcels)
             .map(|(number, rows)| {
                 Arc::new(Parcel {
-                    slots: slots.clone(),
+                    slots: slots.to_vec(),
                     number,
                     of,
                     rows,
@@ -320,11 +342,39 @@ impl<S: Scheme> Base<S> {
                     installs: if number == 0 { std::mem::take(&mut installs) } else { Vec::new() },
                 })
             })
-            .collect();
-        self.send_parcels();
+            .collect()
     }
 
-    fn send_parcels(&mut self) {
+    /// The log says that slots have left. Whoever reads it knows no mark better than `marked`.
+    pub(super) fn leave_again(&mut self, slots: Vec<Moved>, rows: Vec<MovedRow>, marked: Timestamp) {
+        let Some(&(_, to, _)) = slots.first() else { return };
+        let mut pinned = S::Observed::default();
+        self.scheme.observe_pinned(&mut pinned);
+        let sent = self.pack(&slots, rows, self.store.floor(), marked, pinned, Vec::new());
+        let slots: Vec<Slot> = slots.iter().map(|&(slot, ..)| slot).collect();
+        self.moves.leaving = Some(DepartingSlots {
+            set: Arc::new(SlotSet::new(slots.iter().copied())),
+            slots,
+            to,
+            asker: to,
+            behind_ns: 0,
+            ticket: None,
+            until: None,
+            look: 0,
+            wait: 0,
+            sent,
+        });
+    }
+
+    /// Takes out the rows of slots that have left, as the log says.
+    pub(super) fn take_slots(&mut self, slots: &[Moved]) -> Vec<MovedRow> {
+        let (set, layout) = (SlotSet::new(slots.iter().map(|&(slot, ..)| slot)), self.layout.clone());
+        let rows = self.store.take_out(|table, key| set.has(layout.slot(table, key)));
+        self.change_map(slots);
+        rows
+    }
+
+    pub(super) fn send_parcels(&mut self) {
         let Moves { leaving: Some(leaving), outgoing, .. } = &mut self.moves else { return };
         let parcels = leaving.sent.iter().map(|parcel| Common::Parcel(parcel.clone()));
         outgoing.extend(parcels.map(|parcel| (leaving.to, parcel)));
@@ -333,8 +383,10 @@ impl<S: Scheme> Base<S> {
     fn move_over(&mut self, outcome: MoveOutcome) {
         let leaving = self.moves.leaving.take().expect("something leaves");
         self.tell_map(leaving.asker);
-        self.moves.over.push((leaving.ticket, outcome));
-        self.released.push(leaving.ticket);
+        if let Some(ticket) = leaving.ticket {
+            self.moves.over.push((ticket, outcome));
+            self.released.push(ticket);
+        }
     }
 
     /// Takes a parcel of moving slots. When all parcels have arrived, this shard takes over the
@@ -394,10 +446,18 @@ impl<S: Scheme> Base<S> {
     }
 
     fn take_over(&mut self, parcels: &[Arc<Parcel<S>>]) {
-        let Parcel { slots, floor, marked, forgotten, pinned, .. } = &*parcels[0];
+        let pinned = &parcels[0].pinned;
         if let Some(installs) = &mut self.installs {
             installs.extend(parcels.iter().flat_map(|parcel| parcel.installs.iter().cloned()));
         }
+        self.scheme.adopt(pinned);
+        let arrival = self.arrival(parcels);
+        self.arrive(&arrival);
+        self.log_arrived(arrival);
+    }
+
+    fn arrival(&self, parcels: &[Arc<Parcel<S>>]) -> Arrival {
+        let Parcel { slots, floor, marked, forgotten, .. } = &*parcels[0];
         let moved = SlotSet::new(slots.iter().map(|&(slot, ..)| slot));
         // Rows outside the slots, or of unknown tables, come from a faulty or hostile peer.
         let known = |row: &&MovedRow| {
@@ -405,11 +465,15 @@ impl<S: Scheme> Base<S> {
             let groups = |spec: &plimsoll_types::TableSpec| spec.groups.len() == row.records.len();
             spec.is_some_and(groups) && moved.has(self.layout.slot(row.table, &row.key))
         };
-        let rows: Vec<&MovedRow> = parcels.iter().flat_map(|parcel| &parcel.rows).filter(known).collect();
+        let rows = parcels.iter().flat_map(|parcel| &parcel.rows).filter(known).cloned().collect();
+        Arrival { slots: slots.clone(), rows, floor: *floor, marked: *marked, forgotten: forgotten.clone() }
+    }
+
+    /// Slots arrive, or the log says that they have.
+    pub(super) fn arrive(&mut self, Arrival { slots, rows, floor, marked, forgotten }: &Arrival) {
         self.store.put_in(rows, *floor, *marked);
         let absences = self.absences.iter_mut().zip(forgotten);
         absences.for_each(|(mine, other)| mine.forgotten.raise(*other));
-        self.scheme.adopt(pinned);
         self.change_map(slots);
     }
 
@@ -417,6 +481,7 @@ impl<S: Scheme> Base<S> {
     pub(crate) fn taken_over(&mut self, from: ShardId, slots: &[Moved]) {
         let sent = self.moves.leaving.as_ref().and_then(|leaving| Some((leaving.to, leaving.sent.first()?)));
         if sent.is_some_and(|(to, parcel)| to == from && parcel.slots == slots) {
+            self.log_gone();
             self.move_over(MoveOutcome::Moved);
         }
     }

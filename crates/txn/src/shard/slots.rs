@@ -37,7 +37,8 @@ pub(super) struct DepartingSlots<S: Scheme> {
     pub(super) asker: ShardId,
     /// How far that shard's clock is behind this one's, in nanoseconds; 0 if it is ahead.
     pub(super) behind_ns: u64,
-    pub(super) ticket: Ticket,
+    /// The request that waits for the outcome; `None` after a restart.
+    pub(super) ticket: Option<Ticket>,
     /// When the shard gives up if there are still locks, in nanoseconds; set at the first check for
     /// locks.
     pub(super) until: Option<u64>,

@@ -237,8 +237,7 @@ pub enum MoveOutcome {
     Moved,
     /// The shard that was asked does not own all of them.
     NotHere,
-    /// There are no such slots; or the shard that they were to move to holds no data, or has them
-    /// already.
+    /// There are no such slots; or the shard that they were to move to holds no data.
     NoSuchPlace,
     /// That shard cannot be reached at the moment.
     Unreachable,

@@ -98,13 +98,22 @@ fn crashes_are_refused_where_no_machine_may_crash() {
     for (flags, sentence) in [
         ("--protocol rococo", "rococo has no log yet"),
         ("--scheme vts", "vts has no log yet"),
-        ("--moves 3", "slots do not move yet where shards log"),
         ("--workload tpcc", "clients of tpcc count what they were told"),
     ] {
         let said = simulation(&format!("sim --durability sync {flags}")).expect_err("must be refused");
         assert!(said.starts_with(sentence), "{said}");
     }
+    refused(
+        "sim --durability async --moves 3",
+        "slots do not move under --durability async: leave --moves out, or choose sync",
+    );
+    refused(
+        "sim --durability async --scheme none",
+        "none has no cut to go back to: choose dst, or --durability sync",
+    );
     for line in [
+        "sim --durability async --fault crashes_per_s=5",
+        "sim --durability sync --moves 3",
         "sim --durability sync --fronts 0 --fault crashes_per_s=5 --fault torn_writes=0.5",
         "sim --fault crashes_per_s=5",
         "sim --fronts 1 --fault crashes_per_s=5",
