@@ -17,7 +17,7 @@ use std::pin::Pin;
 
 use plimsoll_types::{ShardId, Ticket, Timestamp};
 
-use crate::{Appended, Disk, Pause, Pending, ShardEnv, Sleep, Stable};
+use crate::{Accept, Appended, Detached, Disk, Pause, Pending, ShardEnv, Sleep, Stable, Stream};
 
 /// What a participant does with a request.
 #[derive(Debug)]
@@ -188,6 +188,13 @@ pub trait Tasks: 'static {
     /// Lets the inbox be drained and other tasks run, then goes on.
     fn pause(&self) -> Pause;
 
+    /// Waits for a connection that was dealt to this shard; one task of a shard does. For ever, if
+    /// nothing listens for it.
+    fn accept(&self) -> Accept;
+
+    /// Takes a stream of another shard of this process.
+    fn attach(&self, detached: Detached) -> Stream;
+
     /// Starts a task on this shard.
     fn start(&self, task: Task);
 }
@@ -207,6 +214,13 @@ pub trait Env<N: Messages>: Tasks + Clone {
 
     /// Sends a one-way request to a shard, this one included.
     fn send(&self, to: ShardId, request: N::Request);
+
+    /// Starts a task on a shard of this process. The task is made there, so it need not be `Send`;
+    /// what it is made of travels there. Like a message, it leaves when the participant's log is
+    /// stable.
+    fn spawn_on<F>(&self, shard: ShardId, task: impl FnOnce(Self) -> F + Send + 'static)
+    where
+        F: Future<Output = ()> + 'static;
 
     /// The directory of this shard, which outlives it; `None` if nothing is kept.
     fn disk(&self) -> Option<Disk>;

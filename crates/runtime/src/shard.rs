@@ -1,9 +1,9 @@
 //! What one shard does, independent of how messages travel and what the clock is.
 //!
 //! A shard is a slab executor around a participant: tasks, calls it has made, requests that wait at
-//! the participant, timers, one outbox per peer, and operations for its disk. [`ShardEnv`] holds
-//! all of that, and is what tasks use as their [`Env`]. A shard is driven by a thread or by the
-//! simulation. Both drive the same object and differ only in the [`Outside`] that they hand to
+//! the participant, timers, one outbox per peer, operations for its disk, and sockets. [`ShardEnv`]
+//! holds all of that, and is what tasks use as their [`Env`]. A shard is driven by a thread or by
+//! the simulation. Both drive the same object and differ only in the [`Outside`] that they hand to
 //! [`ShardEnv::pass`]: where batches come from, what the clock says, where batches go. So a
 //! simulated execution runs exactly the code that production runs, and protocols, which are generic
 //! over `Env`, are compiled once.
@@ -26,6 +26,7 @@
 //! channel.
 
 mod env;
+mod sockets;
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
@@ -39,8 +40,11 @@ use plimsoll_types::{ShardId, Slab, Ticket, Timestamp};
 
 use crate::disk::{Completed, DiskError, Outcome, Submitted};
 use crate::real::Clock;
+use crate::stream::Detached;
 use crate::{Env, Handled, Logged, Messages, Participant, Suspect, Task, Tasks, Unknown};
+pub(crate) use env::Executor;
 pub use env::{Appended, Pause, Sleep, Stable};
+pub(crate) use sockets::{Attempt, Readiness, Sockets};
 
 /// Ready tasks that run between two looks into the inbox, at most.
 pub const TASKS_PER_PASS: usize = 8;
@@ -56,11 +60,21 @@ pub(crate) enum Message<N: Participant> {
     Tell { request: N::Request },
     /// The answer to the receiver's pending call.
     Reply { call: u32, reply: N::Reply },
-    /// A task to start, from outside the runtime.
+    /// A task to start: from outside the runtime, or from another shard of the process.
     Start(Start<N>),
     /// The result of an operation of the receiver on its disk. Boxed, since it would make every
     /// message longer.
     Disk(Box<Completed>),
+}
+
+impl<N: Participant> Message<N> {
+    /// Brings a connection to the shard that it was dealt to. That is rare, so it is a task.
+    pub(crate) fn connection(detached: Detached) -> Message<N> {
+        Message::Start(Box::new(move |env| {
+            env.stream_arrived(detached);
+            Box::pin(std::future::ready(()))
+        }))
+    }
 }
 
 plimsoll_types::wire!(<N: Participant<Request: Wire, Reply: Wire>> enum Message<N> {
@@ -140,7 +154,8 @@ pub struct Pending {
     pub requests: usize,
 }
 
-type TaskId = u32;
+/// The number of a task of a shard. When the task is done, another one gets it.
+pub(crate) type TaskId = u32;
 
 /// A call this shard has made and not yet collected.
 struct Call<R> {
@@ -205,6 +220,7 @@ struct Core<N: Participant> {
     has_disk: bool,
     transfers: RefCell<Slab<Transfer>>,
     submitted: RefCell<Vec<Submitted>>,
+    sockets: RefCell<Sockets>,
     /// See [`PassSummary::handled`]; of the present pass.
     handled: Cell<usize>,
 }
@@ -259,6 +275,7 @@ impl<N: Participant> ShardEnv<N> {
             has_disk,
             transfers: RefCell::default(),
             submitted: RefCell::default(),
+            sockets: RefCell::default(),
             handled: Cell::new(0),
         });
         let env = ShardEnv { core };
@@ -357,11 +374,23 @@ impl<N: Participant> ShardEnv<N> {
         self.core.node.borrow_mut().suspect()
     }
 
+    /// How many streams there are.
+    pub(crate) fn streams(&self) -> usize {
+        self.core.sockets.borrow().len()
+    }
+
+    /// A socket has changed.
+    pub(crate) fn socket_ready(&self, number: u32, readiness: Readiness) {
+        let tasks = self.core.sockets.borrow_mut().ready(number, readiness);
+        tasks.into_iter().flatten().for_each(|task| self.wake(task));
+    }
+
     /// Drops all tasks. Tasks hold the environment and the environment holds tasks: this breaks the
-    /// cycle.
+    /// cycle. Connections that no task has accepted are closed as well.
     pub(crate) fn end(&self) {
         let tasks = std::mem::take(&mut *self.core.tasks.borrow_mut());
         drop(tasks);
+        drop(self.core.sockets.take());
     }
 }
 
@@ -462,6 +491,11 @@ impl<N: Participant> ShardEnv<N> {
             }
             None => drop(transfers.remove(number)),
         }
+    }
+
+    fn stream_arrived(&self, detached: Detached) {
+        let acceptor = self.core.sockets.borrow_mut().arrived(self.core.me, detached);
+        acceptor.into_iter().for_each(|task| self.wake(task));
     }
 
     fn post(&self, to: ShardId, message: Message<N>) {

@@ -17,13 +17,16 @@
 //!
 //! A runtime has all shards of a database, or those of one process of a cluster
 //! ([`Runtime::networked`]), a node or a client. In a cluster shards are numbered over all
-//! processes, and talk to those of other processes over TCP (`tcp`). A shard with a network sleeps
-//! in the system call that waits for sockets. It is woken by a write to an eventfd, which is
-//! remembered like an unpark, so the race of sleeping and sending is the same.
+//! processes, and talk to those of other processes over TCP (`tcp`). A runtime may also listen for
+//! connections of bytes, and deals them to its shards (`listener`). In both cases a thread of
+//! shards sleeps in the system call that waits for sockets (`poller`). It is woken by a write to an
+//! eventfd, which is remembered like an unpark, so the race of sleeping and sending is the same.
 //!
 //! A panic on a shard ends the process: half a database is of no use.
 
 mod disk;
+mod listener;
+mod poller;
 mod shard;
 mod tcp;
 
@@ -42,7 +45,11 @@ use crate::Participant;
 pub use crate::ShardEnv as RealEnv;
 use crate::disk::Submitted;
 use crate::shard::{Batch, Message, Start};
+use crate::stream::Detached;
 pub use disk::{Directory, OpenError};
+pub use listener::Listening;
+use listener::{Berths, Listener};
+use poller::Poller;
 use shard::Resident;
 pub use tcp::{
     Address, BadEndpoint, Closed, Endpoint, FRAME_MAX, Network, ORACLE, PeerRefusal, Reach, Refusal, Role,
@@ -70,7 +77,7 @@ struct Peer<N: Participant> {
 enum Alarm {
     /// For a shard that parks.
     Thread(Thread),
-    /// For a shard that waits for sockets.
+    /// For a shard whose thread waits for sockets.
     Poll(Arc<mio::Waker>),
 }
 
@@ -155,6 +162,35 @@ pub struct Runtime<N: Participant> {
     /// The disk threads, which end after the shards.
     disks: Vec<JoinHandle<()>>,
     connections: Option<Connections>,
+    listener: Option<Listener>,
+}
+
+/// How the shards of a process are connected to what is outside of it.
+struct Outward<N: Participant> {
+    network: Option<Prepared<N>>,
+    /// By thread; none if the threads have no sockets.
+    pollers: Vec<Poller>,
+    listening: Option<Listening>,
+    clock: Clock,
+}
+
+impl<N: Participant> Default for Outward<N> {
+    fn default() -> Self {
+        Outward { network: None, pollers: Vec::new(), listening: None, clock: Clock::new() }
+    }
+}
+
+impl<N: Participant> Outward<N>
+where
+    N::Request: Wire,
+    N::Reply: Wire,
+{
+    fn networked(network: Network, shards: usize) -> io::Result<Self> {
+        let clock = network.clock;
+        let pollers = (0..shards).map(|_| Poller::new()).collect::<io::Result<Vec<_>>>()?;
+        let network = Some(Prepared::new(network, &pollers, clock)?);
+        Ok(Outward { network, pollers, listening: None, clock })
+    }
 }
 
 /// Makes a shard's participant, on the shard's thread.
@@ -176,7 +212,7 @@ impl<N: Participant> Runtime<N> {
         pin: Option<usize>,
         directories: Vec<Directory>,
     ) -> io::Result<Self> {
-        Runtime::build(makers, seed, pin, directories, None, Clock::new())
+        Runtime::build(makers, seed, pin, directories, Outward::default())
     }
 
     /// Like [`Runtime::with_disks`], as one node or client of a cluster: the runtime has the shards
@@ -195,9 +231,30 @@ impl<N: Participant> Runtime<N> {
         N::Request: Wire,
         N::Reply: Wire,
     {
-        let clock = network.clock;
-        let prepared = Prepared::new(network, makers.len(), clock)?;
-        Runtime::build(makers, seed, pin, directories, Some(prepared), clock)
+        let outward = Outward::networked(network, makers.len())?;
+        Runtime::build(makers, seed, pin, directories, outward)
+    }
+
+    /// Like [`Runtime::with_disks`], or [`Runtime::networked`] if there is a network, and listens
+    /// for connections of bytes, which tasks get by [`crate::Tasks::accept`]. Fails if a socket
+    /// cannot be used.
+    pub fn listening(
+        makers: Vec<Maker<N>>,
+        seed: u64,
+        pin: Option<usize>,
+        directories: Vec<Directory>,
+        network: Option<Network>,
+        listening: Listening,
+    ) -> io::Result<Self>
+    where
+        N::Request: Wire,
+        N::Reply: Wire,
+    {
+        let outward = match network {
+            Some(network) => Outward::networked(network, makers.len())?,
+            None => Outward::default(),
+        };
+        Runtime::build(makers, seed, pin, directories, Outward { listening: Some(listening), ..outward })
     }
 
     fn build(
@@ -205,20 +262,25 @@ impl<N: Participant> Runtime<N> {
         seed: u64,
         pin: Option<usize>,
         directories: Vec<Directory>,
-        network: Option<Prepared<N>>,
-        clock: Clock,
+        outward: Outward<N>,
     ) -> io::Result<Self> {
         assert!(directories.len() <= makers.len(), "a directory belongs to a shard");
         let cores = thread::available_parallelism().map_or(1, |n| n.get());
+        let Outward { network, mut pollers, listening, clock } = outward;
         let threads = if network.is_some() { makers.len() } else { makers.len().min(cores) };
-        let mut wakers = network.as_ref().map_or_else(Vec::new, Prepared::wakers).into_iter();
-        let peer = |_| Peer {
+        if listening.is_some() && pollers.is_empty() {
+            pollers = (0..threads).map(|_| Poller::new()).collect::<io::Result<_>>()?;
+        }
+        let peer = |index: usize| Peer {
             inbox: SegQueue::new(),
             asleep: AtomicBool::new(false),
-            alarm: wakers.next().map_or_else(OnceLock::new, |waker| Alarm::Poll(waker).into()),
+            alarm: match pollers.get(index % threads) {
+                Some(poller) => Alarm::Poll(poller.waker()).into(),
+                None => OnceLock::new(),
+            },
         };
         let peers = Arc::new(Peers {
-            peers: makers.iter().map(peer).collect(),
+            peers: (0..makers.len()).map(peer).collect(),
             first: network.as_ref().map_or(0, Prepared::first),
             total: network.as_ref().map_or(makers.len(), Prepared::total),
             cores: threads <= cores,
@@ -228,8 +290,17 @@ impl<N: Participant> Runtime<N> {
         let (connections, links) = network.map(Prepared::start).transpose()?.unzip();
         // If this function fails from here on, dropping the runtime stops the shards that have
         // started.
-        let mut runtime =
-            Runtime { peers: peers.clone(), threads: Vec::new(), disks: Vec::new(), connections };
+        let mut runtime = Runtime {
+            peers: peers.clone(),
+            threads: Vec::new(),
+            disks: Vec::new(),
+            connections,
+            listener: None,
+        };
+        let listening = match listening {
+            Some(listening) => Some((Berths::new(peers.first, peers.peers.len(), &pollers)?, listening)),
+            None => None,
+        };
         let mut directories = directories.into_iter();
         let mut links = links.into_iter().flatten();
         let mut dealt: Vec<Vec<Resident<N>>> = (0..threads).map(|_| Vec::new()).collect();
@@ -239,8 +310,9 @@ impl<N: Participant> Runtime<N> {
             let disk = directories.next().map(|directory| runtime.start_disk(me, directory)).transpose()?;
             dealt[index % threads].push(Resident { me, place: index, make, disk, links: links.next() });
         }
+        let mut pollers = pollers.into_iter();
         for (index, residents) in dealt.into_iter().enumerate() {
-            let peers = peers.clone();
+            let (peers, poller) = (peers.clone(), pollers.next());
             let numbers: Vec<String> = residents.iter().map(|resident| resident.me.0.to_string()).collect();
             let numbers = numbers.join("+");
             let thread = thread::Builder::new().name(format!("shard-{numbers}")).spawn(move || {
@@ -252,9 +324,17 @@ impl<N: Participant> Runtime<N> {
                 if let Some(core) = pin.map(|first| first + index).filter(|&core| core < cores) {
                     pin_to(core);
                 }
-                shard::run(residents, &peers, seed);
+                shard::run(residents, poller, &peers, seed);
             })?;
             runtime.threads.push(thread);
+        }
+        if let Some((berths, listening)) = listening {
+            let deal = move |at: usize, detached: Detached| {
+                let from = ShardId((peers.first + at) as u16);
+                let messages = vec![Message::connection(detached)];
+                peers.peers[at].send(Batch { from, messages });
+            };
+            runtime.listener = Some(Listener::start(listening, berths, deal)?);
         }
         Ok(runtime)
     }
@@ -372,7 +452,9 @@ impl<N: Participant> Runtime<N> {
 impl<N: Participant> Drop for Runtime<N> {
     /// Stops the shards. Tasks that are not done are dropped. Disk operations that they asked for
     /// are carried out. Messages to other nodes leave within a tenth of a second, or are lost.
+    /// Streams are closed.
     fn drop(&mut self) {
+        self.listener = None;
         self.peers.stop.store(true, SeqCst);
         for peer in &self.peers.peers {
             peer.wake();

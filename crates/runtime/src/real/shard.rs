@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use plimsoll_types::{ShardId, Timestamp};
 
+use super::poller::{Changed, Poller};
 use super::tcp::Links;
 use super::{CONVERSATION_NS, Maker, Peer, Peers, SPIN_NS};
 use crate::disk::Submitted;
-use crate::shard::{Batch, Outside, ShardClock, ShardEnv};
+use crate::shard::{Batch, Outside, Readiness, ShardClock, ShardEnv};
 use crate::{Participant, Tasks};
 
 /// What one shard sees of its surroundings: the other shards of this process, connections to other
@@ -84,9 +85,9 @@ impl<N: Participant> Shard<N> {
 
     /// Makes a pass. Returns true if there was nothing to do and nothing is left: the end of a pass
     /// may have woken a task.
-    fn pass(&mut self) -> bool {
+    fn pass(&mut self, now_ns: u64) -> bool {
         if let Some(links) = &mut self.process.links {
-            links.turn(&self.env);
+            links.turn(&self.env, now_ns);
         }
         let worked = self.env.pass(&mut self.process);
         if let Some(links) = &mut self.process.links {
@@ -96,69 +97,157 @@ impl<N: Participant> Shard<N> {
     }
 }
 
+/// The shards of a thread.
+struct Residents<N: Participant> {
+    shards: Vec<Shard<N>>,
+    /// `None` if they never have a socket.
+    poller: Option<Poller>,
+    peers: Arc<Peers<N>>,
+}
+
+impl<N: Participant> Residents<N> {
+    /// Makes a pass of each shard. Returns true if there was nothing to do.
+    #[inline]
+    fn pass(&mut self) -> bool {
+        let now_ns = self.ask();
+        let mut idle = true;
+        for shard in &mut self.shards {
+            idle &= shard.pass(now_ns);
+        }
+        idle
+    }
+
+    fn links(&self) -> Option<&Links<N>> {
+        self.shards.first().and_then(|shard| shard.process.links.as_ref())
+    }
+
+    /// Whether a shard of this thread has a stream.
+    fn has_streams(&self) -> bool {
+        self.poller.is_some() && self.shards.iter().any(|shard| shard.env.streams() > 0)
+    }
+
+    /// Asks what has changed about sockets, if there are any and it is time to. Returns the time in
+    /// Unix nanoseconds; 0 without sockets.
+    #[inline]
+    fn ask(&mut self) -> u64 {
+        if self.poller.is_none() {
+            return 0;
+        }
+        let has_streams = self.has_streams();
+        if self.links().is_none() && !has_streams {
+            return 0;
+        }
+        // A busy shard has just sampled the clock.
+        let busy = self.shards.iter().find(|shard| shard.env.is_ready());
+        let now_ns = busy.map_or_else(|| self.peers.clock.now(), |busy| busy.env.clock()).0;
+        let beat_ns = self.links().and_then(Links::next_beat_ns);
+        let may_wait = busy.is_some() && beat_ns.is_none_or(|beat_ns| now_ns < beat_ns);
+        if (has_streams || beat_ns.is_some())
+            && let Some(poller) = &mut self.poller
+            && poller.turn(may_wait, now_ns)
+        {
+            self.tell_changes();
+        }
+        now_ns
+    }
+
+    /// Tells the shards what has changed about their sockets.
+    fn tell_changes(&mut self) {
+        let Some(poller) = &self.poller else { return };
+        for (changed, event) in poller.changes() {
+            match changed {
+                Changed::Link(peer) => {
+                    if let Some(links) = &mut self.shards[0].process.links {
+                        links.changed(peer, event);
+                    }
+                }
+                Changed::Stream(place, number) => {
+                    let gone = event.is_read_closed() || event.is_error();
+                    let (readable, writable) = (event.is_readable(), event.is_writable() || event.is_error());
+                    self.shards[place].env.socket_ready(number, Readiness { readable, writable, gone });
+                }
+            }
+        }
+    }
+
+    /// Waits for a moment. Yields the core unless the wait is short and there is no socket: what is
+    /// awaited at a socket may be of another process, and an embedded database shares its cores
+    /// with client threads; both would have to wait for the end of the spinning.
+    #[expect(clippy::disallowed_methods, reason = "this is what tasks wait for when they pause")]
+    fn spin(&self, short: bool) {
+        match self.links() {
+            None if short && !self.has_streams() => std::hint::spin_loop(),
+            _ => thread::yield_now(),
+        }
+    }
+
+    fn sleep_until_woken(&mut self) {
+        for Shard { env, process } in &self.shards {
+            env.park();
+            process.inbox().asleep.store(true, SeqCst);
+        }
+        let empty = |shard: &Shard<N>| shard.process.inbox().inbox.is_empty();
+        if self.shards.iter().all(empty) && !self.peers.stop.load(SeqCst) {
+            self.sleep();
+        }
+        self.shards.iter().for_each(|shard| shard.process.inbox().asleep.store(false, SeqCst));
+    }
+
+    fn sleep(&mut self) {
+        let due_ns = self.shards.iter().filter_map(|shard| shard.env.due()).min();
+        let beat_ns = self.links().and_then(Links::next_beat_ns);
+        let may_sleep = self.links().is_none_or(Links::may_sleep);
+        match (&mut self.poller, due_ns) {
+            (Some(poller), due_ns) => {
+                if may_sleep {
+                    poller.sleep(self.peers.clock.now().0, due_ns, beat_ns);
+                    self.tell_changes();
+                }
+            }
+            (None, Some(due_ns)) => {
+                let now_ns = self.shards[0].env.clock().0;
+                thread::park_timeout(Duration::from_nanos(due_ns.saturating_sub(now_ns)));
+            }
+            (None, None) => thread::park(),
+        }
+    }
+}
+
 /// Runs shards until the runtime stops.
-pub(super) fn run<N: Participant>(residents: Vec<Resident<N>>, peers: &Arc<Peers<N>>, seed: u64) {
-    let mut shards: Vec<Shard<N>> =
-        residents.into_iter().map(|resident| Shard::new(resident, peers, seed)).collect();
+pub(super) fn run<N: Participant>(
+    residents: Vec<Resident<N>>,
+    poller: Option<Poller>,
+    peers: &Arc<Peers<N>>,
+    seed: u64,
+) {
+    let shards = residents.into_iter().map(|resident| Shard::new(resident, peers, seed)).collect();
+    let mut residents = Residents { shards, poller, peers: peers.clone() };
     let conversation_ns = if peers.cores { CONVERSATION_NS } else { SPIN_NS };
     let mut idle_since: Option<u64> = None;
     let mut spin_ns = SPIN_NS;
     while !peers.stop.load(SeqCst) {
-        let mut idle = true;
-        for shard in &mut shards {
-            idle &= shard.pass();
-        }
-        if !idle {
+        if !residents.pass() {
             idle_since = None;
             continue;
         }
-        let now = shards[0].env.clock().0;
+        let now = residents.shards[0].env.clock().0;
         let since = *idle_since.get_or_insert(now);
         let idle_ns = now.saturating_sub(since);
         if idle_ns < spin_ns {
-            spin(&shards[0].process, idle_ns < SPIN_NS);
+            residents.spin(idle_ns < SPIN_NS);
         } else {
-            sleep_until_woken(&mut shards, peers);
+            residents.sleep_until_woken();
             let slept_ns = peers.clock.now().0.saturating_sub(now);
             spin_ns = if slept_ns < conversation_ns { conversation_ns } else { SPIN_NS };
             idle_since = None;
         }
     }
-    for shard in shards {
+    for shard in residents.shards {
         shard.env.end();
-        if let Some(links) = shard.process.links {
-            links.close();
+        if let (Some(links), Some(poller)) = (shard.process.links, &mut residents.poller) {
+            links.close(poller);
         }
     }
-}
-
-/// Waits for a moment. Yields the core unless the wait is short and the shard has no network: with
-/// a network the awaited thread may be of another process, and an embedded database shares its
-/// cores with client threads; both would have to wait for the end of the spinning.
-#[expect(clippy::disallowed_methods, reason = "this is what tasks wait for when they pause")]
-fn spin<N: Participant>(process: &Process<N>, short: bool) {
-    match process.links {
-        None if short => std::hint::spin_loop(),
-        _ => thread::yield_now(),
-    }
-}
-
-fn sleep_until_woken<N: Participant>(shards: &mut [Shard<N>], peers: &Peers<N>) {
-    for Shard { env, process } in &*shards {
-        env.park();
-        process.inbox().asleep.store(true, SeqCst);
-    }
-    let empty = |shard: &Shard<N>| shard.process.inbox().inbox.is_empty();
-    if shards.iter().all(empty) && !peers.stop.load(SeqCst) {
-        let now = shards[0].env.clock().0;
-        let due = shards.iter().filter_map(|shard| shard.env.due()).min();
-        match (&mut shards[0].process.links, due) {
-            (Some(links), due) => links.sleep(due),
-            (None, Some(due)) => thread::park_timeout(Duration::from_nanos(due.saturating_sub(now))),
-            (None, None) => thread::park(),
-        }
-    }
-    shards.iter().for_each(|shard| shard.process.inbox().asleep.store(false, SeqCst));
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! dropped, the call is given up, and its answer thrown away when it comes. Timers and pauses wake
 //! the task that awaits them.
 
+use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::future::Future;
 use std::pin::Pin;
@@ -12,9 +13,10 @@ use std::task::{Context, Poll};
 
 use plimsoll_types::{ShardId, Timestamp};
 
-use super::{Call, Core, Message, Pending, ShardEnv, Slot, Transfer};
+use super::{Call, Core, Message, Pending, ShardEnv, Slot, Sockets, Start, TaskId, Transfer};
 use crate::disk::{Desk, DiskError, Operation, Outcome, Submitted};
 use crate::env::{Task, Tasks};
+use crate::stream::{Accept, Detached, Host, Stream};
 use crate::{Disk, Env, Logged, Participant, Unknown};
 
 /// Waits for the reply to a pending call; gives the call up when dropped.
@@ -82,8 +84,18 @@ impl<N: Participant> Desk for Core<N> {
     }
 }
 
+impl<N: Participant> Host for Core<N> {
+    fn sockets(&self) -> &RefCell<Sockets> {
+        &self.sockets
+    }
+
+    fn current(&self) -> TaskId {
+        self.current.get()
+    }
+}
+
 /// The executor of a shard, as what its tasks await sees it.
-trait Executor {
+pub(crate) trait Executor {
     /// The clock of this pass, in Unix nanoseconds.
     fn now(&self) -> u64;
 
@@ -279,6 +291,16 @@ impl<N: Participant> Tasks for ShardEnv<N> {
         Pause { executor: Some(self.core.clone()) }
     }
 
+    fn accept(&self) -> Accept {
+        Accept::new(self.core.clone())
+    }
+
+    fn attach(&self, detached: Detached) -> Stream {
+        let peer = detached.peer;
+        let number = self.core.sockets.borrow_mut().attach(self.core.me, detached);
+        Stream::new(self.core.clone(), number, peer)
+    }
+
     fn start(&self, task: Task) {
         let id = self.core.tasks.borrow_mut().insert(Slot { task: Some(task), ready: true });
         self.core.ready.borrow_mut().push_back(id);
@@ -311,6 +333,18 @@ impl<N: Participant> Env<N> for ShardEnv<N> {
             self.handle(to, None, request);
         } else {
             self.post(to, Message::Tell { request });
+        }
+    }
+
+    fn spawn_on<F>(&self, shard: ShardId, task: impl FnOnce(Self) -> F + Send + 'static)
+    where
+        F: Future<Output = ()> + 'static,
+    {
+        assert!(self.core.own.contains(&shard.index()), "a task is started on a shard of this process");
+        let start: Start<N> = Box::new(move |env| Box::pin(task(env.clone())));
+        match shard == self.core.me {
+            true => self.start(start(self)),
+            false => self.post(shard, Message::Start(start)),
         }
     }
 

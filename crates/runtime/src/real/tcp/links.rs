@@ -1,13 +1,11 @@
 //! A shard's connections to shards of other nodes.
 //!
-//! The shard's thread does all the work. Before each pass comes a *turn*: it closes broken
-//! connections, takes new ones from the handshake, asks the operating system what has changed, and
-//! reads. The pass handles what was read. When the pass ends, what it has sent is written. A shard
-//! whose tasks are ready to run runs them first: it polls and writes only every [`BUSY_NS`],
-//! because a system call costs as much as a few transactions, and one call may carry the messages
-//! of several passes. A shard sleeps in `epoll_wait`, so the thread that wakes it writes to an
-//! eventfd instead of unparking it. Timeouts of `epoll_wait` have a resolution of a millisecond, so
-//! a timer (timerfd) wakes a shard whose tasks sleep for microseconds.
+//! The shard's thread does all the work. It asks the operating system what has changed (`poller`).
+//! Before each pass comes a *turn*: it closes broken connections, takes new ones from the
+//! handshake, and reads. The pass handles what was read. When the pass ends, what it has sent is
+//! written. A shard whose tasks are ready to run runs them first: it polls and writes only every
+//! [`BUSY_NS`], because a system call costs as much as a few transactions, and one call may carry
+//! the messages of several passes.
 //!
 //! A broken connection is closed at the beginning of a turn, never before what had arrived on it is
 //! handled: a reply that came just before the end counts. Then nothing is left to handle or to
@@ -27,18 +25,15 @@ use crate::{Participant, Suspect, Tasks};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read};
 use std::net::Shutdown;
-use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use mio::unix::SourceFd;
-use mio::{Events, Interest, Poll, Token, Waker};
+use mio::event::Event;
+use mio::{Interest, Registry, Token};
 use plimsoll_types::ShardId;
-use rustix::time::{
-    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
-};
 
 use super::super::Clock;
+use super::super::poller::{BUSY_NS, Changed, Poller};
 use super::beat::Beats;
 use super::cluster::Who;
 use super::counters::Row;
@@ -49,16 +44,10 @@ use crate::shard::{Batch, ShardEnv};
 
 /// Interval between heartbeats, and between checks for silent peers.
 const BEAT_NS: u64 = 250_000_000;
-/// The longest delay of polling and writing while the shard has tasks to run.
-const BUSY_NS: u64 = 20_000;
 /// Least interval between warnings of timestamps that were refused.
 const WARN_NS: u64 = 60_000_000_000;
 /// How long a stopping shard waits until what it has sent is taken.
 const FAREWELL_NS: u64 = 100_000_000;
-
-/// Tokens of the poll that are not peers.
-const WAKE: Token = Token(usize::MAX);
-const TIMER: Token = Token(usize::MAX - 1);
 
 /// The connections of one shard.
 pub(in super::super) struct Links<N: Participant> {
@@ -66,11 +55,8 @@ pub(in super::super) struct Links<N: Participant> {
     shared: Arc<Shared>,
     codec: Codec<N>,
     clock: Clock,
-    poll: Poll,
-    events: Events,
-    timer: OwnedFd,
-    /// When the timer goes off; 0 if it is not set.
-    timer_ns: u64,
+    /// Of the thread's poller.
+    registry: Registry,
     /// By peer.
     links: Vec<Option<Box<Link>>>,
     connected: usize,
@@ -87,9 +73,6 @@ pub(in super::super) struct Links<N: Participant> {
     /// Peers with something to write, and since when.
     unwritten: Vec<ShardId>,
     unwritten_since: Option<u64>,
-    /// When the operating system was last polled, and whether the sleep before this turn did so.
-    asked_ns: u64,
-    polled: bool,
     beat_ns: u64,
     next_beat_ns: u64,
     /// When a refused timestamp may be warned of again.
@@ -103,21 +86,15 @@ impl<N: Participant> Links<N> {
         shared: Arc<Shared>,
         codec: Codec<N>,
         clock: Clock,
-        poll: Poll,
+        poller: &Poller,
     ) -> io::Result<Links<N>> {
-        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
-        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
-        poll.registry().register(&mut SourceFd(&timer.as_raw_fd()), TIMER, Interest::READABLE)?;
         // If peers are declared dead sooner, heartbeats have to come more often.
         let beat_ns = BEAT_NS.min(shared.silence_ns / 8);
         Ok(Links {
             me,
             codec,
             clock,
-            poll,
-            events: Events::with_capacity(256),
-            timer,
-            timer_ns: 0,
+            registry: poller.registry().try_clone()?,
             links: (0..shared.cluster.shards()).map(|_| None).collect(),
             connected: 0,
             arrived: VecDeque::new(),
@@ -127,8 +104,6 @@ impl<N: Participant> Links<N> {
             unreachable: Vec::new(),
             unwritten: Vec::new(),
             unwritten_since: None,
-            asked_ns: 0,
-            polled: false,
             beat_ns,
             next_beat_ns: 0,
             next_warning_ns: 0,
@@ -136,18 +111,39 @@ impl<N: Participant> Links<N> {
         })
     }
 
-    /// The waker of a shard that sleeps in [`Links::sleep`].
-    pub(super) fn waker(poll: &Poll) -> io::Result<Waker> {
-        Waker::new(poll.registry(), WAKE)
-    }
-
     fn row(&self, with: usize) -> &Row {
         self.shared.row(self.me, with)
     }
 
+    /// Whether there is a connection.
+    #[inline]
+    pub(in super::super) fn is_connected(&self) -> bool {
+        self.connected > 0
+    }
+
+    /// When the next heartbeat is due, by the process's clock; `None` if there is no connection.
+    /// The thread asks the operating system before that turn in any case: this process may have
+    /// been stopped for a while, which is not the peers' fault, and a peer with something to read
+    /// is not silent.
+    pub(in super::super) fn next_beat_ns(&self) -> Option<u64> {
+        self.is_connected().then_some(self.next_beat_ns)
+    }
+
+    /// Takes note of a change of a connection.
+    pub(in super::super) fn changed(&mut self, peer: usize, event: &Event) {
+        if let Some(Some(link)) = self.links.get_mut(peer) {
+            link.ending |= event.is_read_closed() || event.is_error();
+            link.readable |= event.is_readable() || link.ending;
+            link.writable |= event.is_writable();
+            if !std::mem::replace(&mut link.listed, true) {
+                self.listed.push(ShardId(peer as u16));
+            }
+        }
+    }
+
     /// The work before a pass.
     #[inline]
-    pub(in super::super) fn turn(&mut self, env: &ShardEnv<N>) {
+    pub(in super::super) fn turn(&mut self, env: &ShardEnv<N>, now_ns: u64) {
         assert!(self.arrived.is_empty(), "a pass handles all that has arrived");
         let refused = self.shared.is_refused();
         if refused && self.connected > 0 {
@@ -161,14 +157,6 @@ impl<N: Participant> Links<N> {
         }
         if self.connected == 0 {
             return;
-        }
-        // A busy shard has just sampled the clock.
-        let busy = env.is_ready();
-        let now_ns = if busy { env.clock().0 } else { self.clock.now().0 };
-        let may_wait = busy && now_ns.saturating_sub(self.asked_ns) < BUSY_NS;
-        if !std::mem::take(&mut self.polled) && !may_wait {
-            self.ask(Some(Duration::ZERO));
-            self.asked_ns = now_ns;
         }
         let mut listed = std::mem::replace(&mut self.listed, std::mem::take(&mut self.spare));
         for peer in listed.drain(..) {
@@ -222,25 +210,15 @@ impl<N: Participant> Links<N> {
         self.unwritten = unwritten;
     }
 
-    /// Sleeps until something arrives, another thread wakes the shard, or a timer or heartbeat is
-    /// due.
-    pub(in super::super) fn sleep(&mut self, due_ns: Option<u64>) {
+    /// Whether nothing is left to do until something changes.
+    pub(in super::super) fn may_sleep(&self) -> bool {
         let busy = !self.listed.is_empty() || !self.broken.is_empty() || !self.unreachable.is_empty();
         let refused = self.connected > 0 && self.shared.is_refused();
-        if busy || refused || !self.shared.handoff(self.me).fresh.is_empty() {
-            return;
-        }
-        let now_ns = self.clock.now().0;
-        let beat_ns = (self.connected > 0).then_some(self.next_beat_ns);
-        if let Some(due_ns) = due_ns.filter(|&due_ns| beat_ns.is_none_or(|beat_ns| due_ns < beat_ns)) {
-            self.set_timer(now_ns, due_ns);
-        }
-        self.ask(beat_ns.map(|beat_ns| Duration::from_nanos(beat_ns.saturating_sub(now_ns))));
-        self.polled = true;
+        !busy && !refused && self.shared.handoff(self.me).fresh.is_empty()
     }
 
     /// Closes all connections. What was sent is written first, for [`FAREWELL_NS`] at most.
-    pub(in super::super) fn close(mut self) {
+    pub(in super::super) fn close(mut self, poller: &mut Poller) {
         let until_ns = self.clock.now().0 + FAREWELL_NS;
         for number in 0..self.links.len() {
             if self.links[number].is_some() {
@@ -255,7 +233,12 @@ impl<N: Participant> Links<N> {
             if self.connected == 0 || now_ns >= until_ns {
                 return;
             }
-            self.ask(Some(Duration::from_nanos(until_ns - now_ns)));
+            poller.ask(Some(Duration::from_nanos(until_ns - now_ns)));
+            for (changed, event) in poller.changes() {
+                if let Changed::Link(peer) = changed {
+                    self.changed(peer, event);
+                }
+            }
         }
     }
 }
@@ -357,7 +340,7 @@ impl<N: Participant> Links<N> {
             self.disconnect(env, peer);
         }
         let interest = Interest::READABLE | Interest::WRITABLE;
-        if let Err(error) = self.poll.registry().register(&mut stream, Token(peer.index()), interest) {
+        if let Err(error) = self.registry.register(&mut stream, Token(peer.index()), interest) {
             tracing::warn!(shard = self.me.0, peer = peer.0, "connection cannot be used: {error}");
             self.shared.lost(self.me, peer);
             return;
@@ -387,26 +370,6 @@ impl<N: Participant> Links<N> {
             && !std::mem::replace(&mut link.listed, true)
         {
             self.listed.push(peer);
-        }
-    }
-
-    /// Polls the operating system for changes; with a timeout, waits for one.
-    fn ask(&mut self, timeout: Option<Duration>) {
-        match self.poll.poll(&mut self.events, timeout) {
-            Ok(()) => {}
-            Err(error) if error.kind() == ErrorKind::Interrupted => return,
-            Err(error) => panic!("the operating system can be asked about sockets: {error}"),
-        }
-        for event in &self.events {
-            // Other tokens only end the waiting.
-            if let Some(Some(link)) = self.links.get_mut(event.token().0) {
-                link.ending |= event.is_read_closed() || event.is_error();
-                link.readable |= event.is_readable() || link.ending;
-                link.writable |= event.is_writable();
-                if !std::mem::replace(&mut link.listed, true) {
-                    self.listed.push(ShardId(event.token().0 as u16));
-                }
-            }
         }
     }
 
@@ -479,9 +442,6 @@ impl<N: Participant> Links<N> {
     /// Sends every peer a heartbeat, and gives up the peers that have been silent for too long.
     fn beat(&mut self, now_ns: u64) {
         self.next_beat_ns = now_ns + self.beat_ns;
-        // This process may have been stopped for a while, which is not the peers' fault: poll
-        // first, so that a peer with something to read is not taken for silent.
-        self.ask(Some(Duration::ZERO));
         for number in 0..self.links.len() {
             let Some(link) = &mut self.links[number] else { continue };
             link.rest();
@@ -503,19 +463,6 @@ impl<N: Participant> Links<N> {
         let beat = Beats::beat(&link.beats, now_ns);
         link.append(|number, out| encode_beat(beat, number, out));
         self.flush(peer);
-    }
-
-    /// Wakes the shard at a time that is too near for the timeout of a poll.
-    fn set_timer(&mut self, now_ns: u64, due_ns: u64) {
-        if self.timer_ns == due_ns && due_ns > now_ns {
-            return;
-        }
-        self.timer_ns = due_ns;
-        let wait = Duration::from_nanos(due_ns.saturating_sub(now_ns).max(1));
-        let it_value = Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: wait.subsec_nanos().into() };
-        let it_interval = Timespec { tv_sec: 0, tv_nsec: 0 };
-        timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &Itimerspec { it_interval, it_value })
-            .expect("a timer can be set");
     }
 
     /// Writes what is left for a peer, shuts down this direction, and waits for the other side to

@@ -98,6 +98,7 @@ use mio::{Poll, Waker};
 use plimsoll_types::ShardId;
 use plimsoll_types::wire::Wire;
 
+use super::poller::Poller;
 use super::{Clock, EndProcessOnPanic};
 use crate::Participant;
 pub use admission::Room;
@@ -233,16 +234,15 @@ where
     N::Request: Wire,
     N::Reply: Wire,
 {
-    /// Checks the configuration and makes what the shards need.
-    pub(super) fn new(network: Network, shards: usize, clock: Clock) -> io::Result<Prepared<N>> {
+    /// Checks the configuration and makes what the shards need, each with a poller of its own.
+    pub(super) fn new(network: Network, pollers: &[Poller], clock: Clock) -> io::Result<Prepared<N>> {
+        let shards = pollers.len();
         let cluster = Arc::new(Cluster::new(&network, shards)?);
-        let polls = (0..shards).map(|_| Poll::new()).collect::<io::Result<Vec<Poll>>>()?;
-        let handoff =
-            |poll| Ok(Handoff { fresh: SegQueue::new(), waker: Arc::new(Links::<N>::waker(poll)?) });
+        let handoff = |poller: &Poller| Handoff { fresh: SegQueue::new(), waker: poller.waker() };
         let poll = Poll::new()?;
         let shared = Arc::new(Shared {
             silence_ns: u64::try_from(network.silence.as_nanos()).unwrap_or(u64::MAX),
-            handoffs: polls.iter().map(handoff).collect::<io::Result<_>>()?,
+            handoffs: pollers.iter().map(handoff).collect(),
             rows: (0..shards * (cluster.nodes.len() + 1)).map(|_| Row::default()).collect(),
             failing: cluster.nodes.iter().map(|_| AtomicBool::new(false)).collect(),
             lost: SegQueue::new(),
@@ -254,8 +254,8 @@ where
             waker: Handshakes::waker(&poll)?,
             cluster,
         });
-        let links = polls.into_iter().zip(shared.cluster.own()).map(|(poll, shard)| {
-            Links::new(ShardId(shard as u16), shared.clone(), Codec::new(), clock, poll)
+        let links = pollers.iter().zip(shared.cluster.own()).map(|(poller, shard)| {
+            Links::new(ShardId(shard as u16), shared.clone(), Codec::new(), clock, poller)
         });
         let links = links.collect::<io::Result<_>>()?;
         let listener = match network.role {
@@ -276,11 +276,6 @@ impl<N: Participant> Prepared<N> {
     /// The first shard of this node.
     pub(super) fn first(&self) -> usize {
         self.shared.cluster.own().start
-    }
-
-    /// The wakers of the shards.
-    pub(super) fn wakers(&self) -> Vec<Arc<Waker>> {
-        self.shared.handoffs.iter().map(|handoff| handoff.waker.clone()).collect()
     }
 
     /// Starts the handshake thread. New connections wait until the shards take them.

@@ -9,7 +9,8 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use plimsoll_runtime::{
-    Appended, Disk, Env, Handled, LowWater, Participant, Pause, Sleep, Stable, Task, Tasks, Unknown,
+    Accept, Appended, Detached, Disk, Env, Handled, LowWater, Participant, Pause, Sleep, Stable, Stream,
+    Task, Tasks, Unknown,
 };
 use plimsoll_types::{
     Abort, IndexKind, Key, Partitioning, ShardId, Slot, TableId, TableSpec, Timestamp, TxnId,
@@ -312,6 +313,14 @@ impl Tasks for Alone {
         Pause::default()
     }
 
+    fn accept(&self) -> Accept {
+        unreachable!("nothing here has connections")
+    }
+
+    fn attach(&self, _: Detached) -> Stream {
+        unreachable!("nothing here has connections")
+    }
+
     fn start(&self, _: Task) {}
 }
 
@@ -334,6 +343,13 @@ impl Env<Rococo<NoTimestamps>> for Alone {
     }
 
     fn send(&self, _: ShardId, _: Envelope<NoTimestamps, Request>) {}
+
+    fn spawn_on<F>(&self, _: ShardId, _: impl FnOnce(Self) -> F + Send + 'static)
+    where
+        F: Future<Output = ()> + 'static,
+    {
+        unreachable!("nothing here starts a task elsewhere")
+    }
 
     fn disk(&self) -> Option<Disk> {
         None

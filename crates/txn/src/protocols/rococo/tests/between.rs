@@ -11,7 +11,8 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use plimsoll_runtime::{
-    Appended, Disk, Env, Handled, LowWater, Participant, Pause, Pending, Sleep, Stable, Task, Tasks, Unknown,
+    Accept, Appended, Detached, Disk, Env, Handled, LowWater, Participant, Pause, Pending, Sleep, Stable,
+    Stream, Task, Tasks, Unknown,
 };
 use plimsoll_types::{
     Abort, IndexKind, Key, Partitioning, Placement, ShardId, Slot, TableId, TableSpec, Timestamp, TxnId,
@@ -364,6 +365,14 @@ impl Tasks for Deaf {
         Pause::default()
     }
 
+    fn accept(&self) -> Accept {
+        unreachable!("nothing here has connections")
+    }
+
+    fn attach(&self, _: Detached) -> Stream {
+        unreachable!("nothing here has connections")
+    }
+
     fn start(&self, _: Task) {}
 }
 
@@ -382,6 +391,13 @@ impl Env<Rococo<Dst>> for Deaf {
     }
 
     fn send(&self, _: ShardId, _: Envelope<Dst, Request>) {}
+
+    fn spawn_on<F>(&self, _: ShardId, _: impl FnOnce(Self) -> F + Send + 'static)
+    where
+        F: Future<Output = ()> + 'static,
+    {
+        unreachable!("nothing here starts a task elsewhere")
+    }
 
     fn disk(&self) -> Option<Disk> {
         None
