@@ -233,6 +233,9 @@ impl<N: Participant> World<N> {
         if !operations.is_empty() {
             self.submit(id, operations);
         }
+        if self.streams.exist {
+            self.send_streams(id);
+        }
         let shard = &mut self.shards[id.index()];
         shard.outbox = outbox;
         shard.state = State::Spinning;
@@ -328,6 +331,7 @@ impl<N: Participant> World<N> {
                 env.end();
             }
         }
+        self.crash_streams(machine);
         self.crash_disks(machine);
     }
 

@@ -11,7 +11,8 @@
 //!
 //! Shards live on machines. A clock, a pause, a crash and the links of the network belong to a
 //! machine; the shards of one talk through its memory. What a shard has on disk outlives it, as far
-//! as it was synced (`platter`).
+//! as it was synced (`platter`). Tasks that play clients have connections of bytes with shards
+//! (`streams`).
 //!
 //! Example. Two machines, a partition between 1 ms and 4 ms. At 2 ms a task on shard 0 calls shard
 //! 1: the pass costs a microsecond, then the packet is sent and lost. It is sent again after 1 ms,
@@ -24,9 +25,9 @@
 //! begun.
 //!
 //! Left out: memory and queues that run full, failure detection (a call to a machine that is down
-//! waits until it is back and the channel is reset), and bytes (a batch is encoded only where
-//! somebody wants it, [`World::encode`], and as one piece; what its size costs is only asked in
-//! worlds with [`Costs`], which know no faults).
+//! waits until it is back and the channel is reset), and the bytes of messages (a batch is encoded
+//! only where somebody wants it, [`World::encode`], and as one piece; what its size costs is only
+//! asked in worlds with [`Costs`], which know no faults).
 
 mod channel;
 mod clock;
@@ -38,6 +39,8 @@ mod lives;
 mod nemesis;
 mod network;
 mod platter;
+mod socket;
+mod streams;
 mod threads;
 mod trace;
 
@@ -65,6 +68,8 @@ use lives::Shard;
 use nemesis::Nemesis;
 pub use nemesis::{Fault, Link, Occurrence};
 use network::Network;
+pub use socket::Dialer;
+use streams::Streams;
 use threads::Threads;
 use trace::Trace;
 pub use trace::{Carried, Event};
@@ -101,6 +106,8 @@ enum What {
     Acknowledge { from: ShardId, to: ShardId },
     /// A shard looks whether it has to send again.
     Resend { from: ShardId, to: ShardId },
+    /// A part of a connection of bytes reaches its machine.
+    Segment { flight: u32 },
     /// A disk has done the first operation of its queue.
     Transfer { shard: ShardId, turn: u32 },
     /// The next fault begins.
@@ -201,6 +208,7 @@ pub struct World<N: Participant> {
     machines: Vec<Machine>,
     network: Network<N>,
     disks: Disks,
+    streams: Streams,
     /// See [`World::spare`].
     spared: bool,
     nemesis: Option<Nemesis>,
@@ -257,6 +265,7 @@ impl<N: Participant> World<N> {
             machines: (0..count).map(machine).collect(),
             network: Network::new(seed, shards, count, costs.is_none()),
             disks: Disks::new(hardware, seed, shards, count),
+            streams: Streams::new(seed),
             spared: false,
             nemesis: None,
             occurrences: Vec::new(),
@@ -391,6 +400,7 @@ impl<N: Participant> World<N> {
             What::PassEnd { shard, life, idle } => self.end_pass(shard, life, idle),
             What::Acknowledge { from, to } => self.acknowledge(from, to),
             What::Resend { from, to } => self.resend(from, to),
+            What::Segment { flight } => self.segment_arrives(flight),
             What::Transfer { shard, turn } => self.end_operation(shard, turn),
             What::Nemesis => self.strike(),
             What::End { index } => self.end(index),
@@ -481,6 +491,7 @@ impl<N: Participant> World<N> {
         match fault {
             Fault::Partition(links) => {
                 links.iter().for_each(|link| self.network.link(link.from, link.to).cut -= 1);
+                links.iter().for_each(|link| self.release_segments(link.from, link.to));
             }
             Fault::Slowdown(Link { from, to }, factor) => {
                 let slow = &mut self.network.link(from, to).slow;
@@ -492,6 +503,7 @@ impl<N: Participant> World<N> {
                 if link.clogged == 0 {
                     self.unclog(from, to);
                 }
+                self.release_segments(from, to);
             }
             Fault::Pause(machine) => {
                 self.machines[machine].paused -= 1;
@@ -568,6 +580,7 @@ impl<N: Participant> World<N> {
                 assert_ne!(self.machine(shard), self.machine(peer), "memory is not reset");
                 if self.env(shard).is_some() {
                     self.reset(shard, peer);
+                    self.reset_streams(shard, peer);
                 }
             }
             Fault::FutureStamp(shard, peer) => {

@@ -195,6 +195,8 @@ impl<N: Participant> World<N> {
             self.hand_over(to, batch);
             return;
         }
+        let starts = |message: &Message<N>| matches!(message, Message::Start(_));
+        debug_assert!(!batch.messages.iter().any(starts), "a task is started on a shard of its own machine");
         if let Some(travel) = self.network.travel {
             batch.messages = travel(&batch.messages, &mut self.network.encoding);
         }

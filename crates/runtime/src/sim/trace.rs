@@ -100,6 +100,20 @@ pub enum Event {
         /// Depends on every byte of every file that is left.
         checksum: u64,
     },
+    /// A part of a connection of bytes has arrived.
+    Segment {
+        /// Where from.
+        from: ShardId,
+        /// Where to.
+        to: ShardId,
+        /// Which connection; they count from 0.
+        connection: u64,
+        /// What it is: 0 opens the connection, 1 brings bytes, 2 says that bytes were read, 3 says
+        /// that no more will come, 4 resets the connection.
+        kind: u8,
+        /// How many bytes.
+        length: usize,
+    },
     /// A fault begins, or happens if it has no duration.
     Begins {
         /// Its number: see [`super::Occurrence::index`].
@@ -125,6 +139,9 @@ impl Event {
             Event::Transmitted { .. } => return None,
             Event::Reset { shard, peer, connection } => [ends(4, shard, peer), connection, 0],
             Event::Start { shard, life } => [ends(5, shard, shard), u64::from(life), 0],
+            Event::Segment { from, to, connection, kind, length } => {
+                [ends(10, from, to), connection, (length as u64) << 8 | u64::from(kind)]
+            }
             Event::Begins { index } => [6 << 32, u64::from(index), 0],
             Event::Ends { index } => [7 << 32, u64::from(index), 0],
             Event::Disk { shard, verb, file, length, fault } => {
