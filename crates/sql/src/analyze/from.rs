@@ -1,0 +1,395 @@
+//! What a query reads: functions, queries, and these side by side.
+//!
+//! An item of `FROM` is planned with the row of the items before it one level up, whether or not it
+//! uses them: that is where a function's arguments and a `LATERAL` query find them.
+
+use pg_query::NodeEnum;
+use pg_query::protobuf::{Alias, JoinType, Node, RangeFunction, SelectStmt};
+
+use super::expression::present;
+use super::names::{function_name, strings};
+use super::plan::{Aggregated, Expr, Plan};
+use super::{Analyzer, unsupported};
+use crate::functions;
+use crate::types::Oid;
+use crate::{SqlError, SqlState};
+
+/// A column that a name may mean.
+#[derive(Clone, Debug)]
+pub struct ScopeColumn {
+    /// The name of what it is a column of.
+    pub table: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub oid: Oid,
+    /// The type's modifier.
+    pub modifier: i32,
+}
+
+/// The part of a query that is being planned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Clause {
+    /// The list of results.
+    Select,
+    /// `WHERE`
+    Where,
+    /// `GROUP BY`
+    GroupBy,
+    /// `HAVING`
+    Having,
+    /// `ORDER BY`
+    OrderBy,
+    /// The condition of a join.
+    Join,
+    /// A function in `FROM`.
+    Function,
+    /// `VALUES`
+    Values,
+    /// `LIMIT`, `OFFSET`
+    Limit(&'static str),
+    /// `FILTER` of an aggregate.
+    Filter,
+}
+
+impl Clause {
+    /// What messages call a place where no aggregate may be.
+    pub fn refuses_aggregates(self) -> Option<&'static str> {
+        match self {
+            Clause::Select | Clause::Having | Clause::OrderBy => None,
+            Clause::Where => Some("WHERE"),
+            Clause::GroupBy => Some("GROUP BY"),
+            Clause::Join => Some("JOIN conditions"),
+            Clause::Function => Some("functions in FROM"),
+            Clause::Values => Some("VALUES"),
+            Clause::Limit(name) => Some(name),
+            Clause::Filter => Some("FILTER"),
+        }
+    }
+
+    /// What messages call a place where no set may be.
+    pub fn refuses_sets(self) -> Option<&'static str> {
+        match self {
+            Clause::Select | Clause::OrderBy | Clause::GroupBy | Clause::Function => None,
+            Clause::Having => Some("HAVING"),
+            other => other.refuses_aggregates(),
+        }
+    }
+}
+
+/// What names mean in a query.
+#[derive(Debug)]
+pub struct Scope {
+    /// Columns that can be named.
+    pub columns: Vec<ScopeColumn>,
+    /// The part of the query that is being planned.
+    pub clause: Clause,
+    /// Aggregates that were found.
+    pub aggregates: Vec<Aggregated>,
+    /// Where they are.
+    pub aggregate_places: Vec<i32>,
+    /// Functions that return sets that were found.
+    pub sets: Vec<Expr>,
+    /// Where they are.
+    pub set_places: Vec<i32>,
+}
+
+impl Scope {
+    /// A scope of these columns.
+    pub fn new(columns: Vec<ScopeColumn>, clause: Clause) -> Scope {
+        Scope {
+            columns,
+            clause,
+            aggregates: Vec::new(),
+            aggregate_places: Vec::new(),
+            sets: Vec::new(),
+            set_places: Vec::new(),
+        }
+    }
+
+    /// The column of a name; an error if there are several.
+    pub fn find(&self, table: Option<&str>, name: &str) -> Result<Option<usize>, SqlError> {
+        let matches = |column: &ScopeColumn| {
+            column.name == name && table.is_none_or(|table| column.table.as_deref() == Some(table))
+        };
+        let mut found = self.columns.iter().enumerate().filter(|(_, column)| matches(column));
+        let first = found.next().map(|(place, _)| place);
+        if found.next().is_some() {
+            return Err(SqlError::new(
+                SqlState::AMBIGUOUS_COLUMN,
+                match table {
+                    Some(table) => format!("column reference \"{table}.{name}\" is ambiguous"),
+                    None => format!("column reference \"{name}\" is ambiguous"),
+                },
+            ));
+        }
+        Ok(first)
+    }
+
+    /// Whether something is named so.
+    pub fn has_table(&self, table: &str) -> bool {
+        self.columns.iter().any(|column| column.table.as_deref() == Some(table))
+    }
+}
+
+/// A query of `WITH`.
+pub struct Common<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Names of its columns.
+    pub columns: Vec<&'a str>,
+    /// The query.
+    pub select: &'a SelectStmt,
+}
+
+/// An item of `FROM`.
+struct Item {
+    plan: Plan,
+    columns: Vec<ScopeColumn>,
+    /// Whether it depends on the row of the items before it.
+    lateral: bool,
+}
+
+impl<'a> Analyzer<'a> {
+    /// What the items of `FROM` are side by side; a single empty row if there are none.
+    pub fn from(&mut self, nodes: &'a [Node]) -> Result<(Plan, Vec<ScopeColumn>), SqlError> {
+        let mut plan = Plan::Values(vec![Vec::new()]);
+        let mut columns: Vec<ScopeColumn> = Vec::new();
+        for (place, node) in nodes.iter().enumerate() {
+            self.scopes.push(Scope::new(columns.clone(), Clause::Function));
+            let item = self.item(node);
+            self.scopes.pop();
+            let item = item?;
+            for name in item.columns.iter().filter_map(|column| column.table.as_deref()) {
+                if columns.iter().any(|column| column.table.as_deref() == Some(name)) {
+                    return Err(SqlError::new(
+                        SqlState::DUPLICATE_ALIAS,
+                        format!("table name \"{name}\" specified more than once"),
+                    ));
+                }
+            }
+            plan = Plan::Join {
+                left: Box::new(plan),
+                right: Box::new(item.plan),
+                width: item.columns.len(),
+                condition: None,
+                outer: false,
+                // The first meets a single row, so that nothing has to be kept of it.
+                lateral: item.lateral || place == 0,
+            };
+            columns.extend(item.columns);
+        }
+        Ok((plan, columns))
+    }
+
+    fn item(&mut self, node: &'a Node) -> Result<Item, SqlError> {
+        self.deeper(|analyzer| match &node.node {
+            Some(NodeEnum::RangeFunction(function)) => analyzer.function_item(function),
+            Some(NodeEnum::RangeSubselect(select)) => {
+                let Some(NodeEnum::SelectStmt(query)) =
+                    select.subquery.as_ref().and_then(|node| node.node.as_ref())
+                else {
+                    return Err(functions::confused());
+                };
+                if select.alias.is_none() {
+                    let what = if query.values_lists.is_empty() { "subquery" } else { "VALUES" };
+                    let example = if query.values_lists.is_empty() { "(SELECT ...)" } else { "(VALUES ...)" };
+                    return Err(SqlError::new(
+                        SqlState::SYNTAX_ERROR,
+                        format!("{what} in FROM must have an alias"),
+                    )
+                    .hint(format!("For example, FROM {example} [AS] foo.")));
+                }
+                analyzer.query_item(query, select.alias.as_ref(), &[], select.lateral)
+            }
+            Some(NodeEnum::RangeVar(table)) => {
+                let known = analyzer
+                    .common
+                    .iter()
+                    .rposition(|common| common.name == table.relname && table.schemaname.is_empty());
+                let Some(known) = known else {
+                    let schema = if table.schemaname.is_empty() {
+                        String::new()
+                    } else {
+                        format!("{}.", table.schemaname)
+                    };
+                    return analyzer.refuse(
+                        table.location,
+                        SqlState::UNDEFINED_TABLE,
+                        format!("relation \"{schema}{}\" does not exist", table.relname),
+                    );
+                };
+                // The query sees what was before it, and nothing around.
+                let later = analyzer.common.split_off(known);
+                let scopes = std::mem::take(&mut analyzer.scopes);
+                let result = match later.first() {
+                    Some(common) => {
+                        let alias = table.alias.as_ref();
+                        analyzer.common_item(common, alias)
+                    }
+                    None => Err(functions::confused()),
+                };
+                analyzer.scopes = scopes;
+                analyzer.common.extend(later);
+                result
+            }
+            Some(NodeEnum::JoinExpr(join)) => {
+                let left = analyzer.item(present(&join.larg)?)?;
+                analyzer.scopes.push(Scope::new(left.columns.clone(), Clause::Function));
+                let right = present(&join.rarg).and_then(|right| analyzer.item(right));
+                analyzer.scopes.pop();
+                let right = right?;
+                if join.is_natural || !join.using_clause.is_empty() || join.alias.is_some() {
+                    return Err(unsupported("JOIN with USING, NATURAL or an alias"));
+                }
+                let outer = match join.jointype() {
+                    JoinType::JoinInner => false,
+                    JoinType::JoinLeft => true,
+                    _ => return Err(unsupported("RIGHT or FULL JOIN")),
+                };
+                let mut columns = left.columns;
+                let width = right.columns.len();
+                columns.extend(right.columns);
+                let condition = match &join.quals {
+                    None => None,
+                    Some(quals) => {
+                        analyzer.scopes.push(Scope::new(columns.clone(), Clause::Join));
+                        let condition = analyzer.expression(quals);
+                        analyzer.scopes.pop();
+                        Some(analyzer.boolean(condition?, "JOIN/ON")?)
+                    }
+                };
+                let plan = Plan::Join {
+                    left: Box::new(left.plan),
+                    right: Box::new(right.plan),
+                    width,
+                    condition,
+                    outer,
+                    lateral: right.lateral,
+                };
+                Ok(Item { plan, columns, lateral: left.lateral || right.lateral })
+            }
+            _ => Err(unsupported("this kind of item in FROM")),
+        })
+    }
+
+    fn common_item(&mut self, common: &Common<'a>, alias: Option<&'a Alias>) -> Result<Item, SqlError> {
+        let (plan, outputs) = self.query(common.select)?;
+        let columns: Vec<ScopeColumn> = outputs
+            .into_iter()
+            .map(|output| ScopeColumn {
+                table: Some(common.name.to_owned()),
+                name: output.column.name,
+                oid: output.column.oid,
+                modifier: output.column.modifier,
+            })
+            .collect();
+        let named = renamed(columns, common.name, &common.columns, common.name)?;
+        let columns = aliased(named, alias)?;
+        Ok(Item { plan, columns, lateral: false })
+    }
+
+    fn query_item(
+        &mut self,
+        query: &'a SelectStmt,
+        alias: Option<&'a Alias>,
+        names: &[&str],
+        lateral: bool,
+    ) -> Result<Item, SqlError> {
+        let hidden = if lateral {
+            None
+        } else {
+            self.scopes.last_mut().map(|scope| std::mem::take(&mut scope.columns))
+        };
+        let planned = self.query(query);
+        if let (Some(columns), Some(scope)) = (hidden, self.scopes.last_mut()) {
+            scope.columns = columns;
+        }
+        let (plan, outputs) = planned?;
+        let columns: Vec<ScopeColumn> = outputs
+            .into_iter()
+            .map(|output| ScopeColumn {
+                table: None,
+                name: output.column.name,
+                oid: output.column.oid,
+                modifier: output.column.modifier,
+            })
+            .collect();
+        let columns = renamed(columns, "", names, "")?;
+        Ok(Item { plan, columns: aliased(columns, alias)?, lateral })
+    }
+
+    fn function_item(&mut self, function: &'a RangeFunction) -> Result<Item, SqlError> {
+        if function.is_rowsfrom || !function.coldeflist.is_empty() {
+            return Err(unsupported("ROWS FROM or a list of column definitions"));
+        }
+        let node = match function.functions.first().map(|node| &node.node) {
+            Some(Some(NodeEnum::List(list))) => list.items.first(),
+            _ => None,
+        };
+        let node = node.ok_or_else(functions::confused)?;
+        let value = self.expression(node)?;
+        let value = self.settled(value)?;
+        let scope = self.scopes.last_mut().ok_or_else(functions::confused)?;
+        let mut sets = std::mem::take(&mut scope.sets);
+        let call = match (value.expr, sets.pop()) {
+            (Expr::Set(_), Some(set)) if sets.is_empty() => set,
+            (expr, None) => expr,
+            _ => {
+                return Err(SqlError::new(
+                    SqlState::FEATURE_NOT_SUPPORTED,
+                    "set-returning functions must appear at top level of FROM",
+                ));
+            }
+        };
+        let name = function_name(node).unwrap_or_else(|| "?column?".to_owned());
+        let alias_name = function.alias.as_ref().map(|alias| alias.aliasname.clone());
+        let table = alias_name.clone().unwrap_or_else(|| name.clone());
+        let column = |name: String, oid: Oid, modifier: i32| ScopeColumn {
+            table: Some(table.clone()),
+            name,
+            oid,
+            modifier,
+        };
+        let mut columns = vec![column(alias_name.unwrap_or(name), value.oid, value.modifier)];
+        if function.ordinality {
+            columns.push(column("ordinality".to_owned(), Oid::INT8, -1));
+        }
+        let columns = aliased(columns, function.alias.as_ref())?;
+        Ok(Item { plan: Plan::Function { call, ordinality: function.ordinality }, columns, lateral: true })
+    }
+}
+
+/// Columns under an alias and its names of columns.
+fn aliased(columns: Vec<ScopeColumn>, alias: Option<&Alias>) -> Result<Vec<ScopeColumn>, SqlError> {
+    let Some(alias) = alias else { return Ok(columns) };
+    let names = strings(&alias.colnames);
+    renamed(columns, &alias.aliasname, &names, &alias.aliasname)
+}
+
+fn renamed(
+    mut columns: Vec<ScopeColumn>,
+    table: &str,
+    names: &[&str],
+    shown: &str,
+) -> Result<Vec<ScopeColumn>, SqlError> {
+    if names.len() > columns.len() {
+        return Err(SqlError::new(
+            SqlState::INVALID_COLUMN_REFERENCE,
+            format!(
+                "table \"{shown}\" has {} columns available but {} columns specified",
+                columns.len(),
+                names.len()
+            ),
+        ));
+    }
+    for (column, name) in columns.iter_mut().zip(names) {
+        column.name = (*name).to_owned();
+    }
+    if !table.is_empty() {
+        for column in &mut columns {
+            column.table = Some(table.to_owned());
+        }
+    }
+    Ok(columns)
+}

@@ -1,0 +1,105 @@
+//! What aggregates and sets in a query's lists become: columns of a plan below.
+
+use super::from::ScopeColumn;
+use super::plan::{Aggregated, Expr, Plan};
+use crate::functions;
+use crate::{SqlError, SqlState};
+
+/// Makes columns of a group out of an expression over its rows: what equals a key is that key, what
+/// is an aggregate follows the keys, and no other column may be left.
+pub fn grouped(expr: Expr, keys: &[Expr], columns: &[ScopeColumn]) -> Result<Expr, SqlError> {
+    if let Some(place) = keys.iter().position(|key| *key == expr) {
+        return Ok(Expr::Column { level: 0, place });
+    }
+    // From the root down, because a key may be a part of the expression: children are looked at
+    // before what is made of them, so a key is marked first.
+    let marked = mark(expr, keys)?;
+    marked.rewrite(&mut |part| match part {
+        Expr::Aggregate(place) => Ok(Expr::Column { level: 0, place: keys.len() + place }),
+        Expr::Column { level: 0, place } => {
+            let shown = columns.get(place).map_or(String::new(), |column| match &column.table {
+                Some(table) => format!("{table}.{}", column.name),
+                None => column.name.clone(),
+            });
+            Err(SqlError::new(
+                SqlState::GROUPING_ERROR,
+                format!(
+                    "column \"{shown}\" must appear in the GROUP BY clause or be used in an aggregate function"
+                ),
+            ))
+        }
+        // A key, which was put out of reach as a column of no query.
+        Expr::Column { level: MARK, place } => Ok(Expr::Column { level: 0, place }),
+        Expr::Subquery(subquery) if subquery.correlated => {
+            Err(super::unsupported("a correlated query over groups"))
+        }
+        other => Ok(other),
+    })
+}
+
+const MARK: usize = usize::MAX;
+
+fn mark(expr: Expr, keys: &[Expr]) -> Result<Expr, SqlError> {
+    expr.rewrite(&mut |part| {
+        Ok(match keys.iter().position(|key| *key == part) {
+            Some(place) => Expr::Column { level: MARK, place },
+            None => part,
+        })
+    })
+}
+
+/// A plan with the rows of sets, and lists with columns for them.
+pub fn with_sets(
+    plan: Plan,
+    width: usize,
+    sets: Vec<Expr>,
+    lists: Vec<Expr>,
+) -> Result<(Plan, Vec<Expr>), SqlError> {
+    if sets.is_empty() {
+        return Ok((plan, lists));
+    }
+    // A set among the arguments of another one has its rows first.
+    let nested = sets.iter().any(|set| set.any(&|part| matches!(part, Expr::Set(_))));
+    let (mut plan, mut width, mut places) = (plan, width, vec![None; sets.len()]);
+    let mut left: Vec<(usize, Expr)> = sets.into_iter().enumerate().collect();
+    while !left.is_empty() {
+        let ready = |set: &Expr, places: &[Option<usize>]| {
+            !set.any(
+                &|part| matches!(part, Expr::Set(inner) if places.get(*inner).is_none_or(Option::is_none)),
+            )
+        };
+        let (now, later): (Vec<_>, Vec<_>) =
+            left.into_iter().partition(|(_, set)| !nested || ready(set, &places));
+        let mut level = Vec::new();
+        for (number, (place, set)) in now.into_iter().enumerate() {
+            level.push(columns_of_sets(set, &places)?);
+            if let Some(slot) = places.get_mut(place) {
+                *slot = Some(width + number);
+            }
+        }
+        if level.is_empty() {
+            return Err(functions::confused());
+        }
+        width += level.len();
+        plan = Plan::Sets { input: Box::new(plan), sets: level };
+        left = later;
+    }
+    let lists: Result<Vec<Expr>, SqlError> =
+        lists.into_iter().map(|expr| columns_of_sets(expr, &places)).collect();
+    Ok((plan, lists?))
+}
+
+fn columns_of_sets(expr: Expr, places: &[Option<usize>]) -> Result<Expr, SqlError> {
+    expr.rewrite(&mut |part| match part {
+        Expr::Set(set) => match places.get(set) {
+            Some(Some(place)) => Ok(Expr::Column { level: 0, place: *place }),
+            _ => Err(functions::confused()),
+        },
+        other => Ok(other),
+    })
+}
+
+/// The plan of groups.
+pub fn group(input: Plan, keys: Vec<Expr>, aggregates: Vec<Aggregated>) -> Plan {
+    Plan::Group { input: Box::new(input), keys, aggregates }
+}

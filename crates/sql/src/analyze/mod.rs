@@ -1,0 +1,189 @@
+//! From parse tree to query: names and type resolution.
+//!
+//! | file | has |
+//! |---|---|
+//! | [`plan`] | what comes out |
+//! | `select` | queries |
+//! | `grouping` | aggregates and sets of a query's lists |
+//! | `from` | what a query reads |
+//! | `expression` | expressions |
+//! | `call` | functions, operators and what is written like one |
+//! | `names` | types, and the names of results |
+//! | `resolve` | which function or operator is meant |
+//! | `coerce` | casts |
+//!
+//! The tree comes from the grammar, but its depth comes from the client: every level is counted
+//! before it is entered (`Analyzer::deeper`).
+//!
+//! Left out so far, and refused by name: tables, window functions, grouping sets, recursive queries,
+//! row locks.
+
+mod call;
+mod coerce;
+mod expression;
+mod from;
+mod grouping;
+mod names;
+pub mod plan;
+mod resolve;
+mod select;
+
+use pg_query::NodeEnum;
+use pg_query::protobuf::Node;
+
+use crate::types::{Oid, Style};
+use crate::{SqlError, SqlState};
+use from::Scope;
+use plan::Plan;
+
+/// Levels of a tree at most: what a stack of 2 MiB has room for.
+pub const DEPTH_MAX: usize = 1000;
+
+/// A column of a result.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub oid: Oid,
+    /// The type's modifier, -1 if it has none.
+    pub modifier: i32,
+}
+
+/// A planned `SELECT` or `VALUES`.
+#[derive(Debug)]
+pub struct Query {
+    /// Types of the parameters, from `$1` on.
+    pub parameters: Vec<Oid>,
+    /// What the rows have.
+    pub columns: Vec<Column>,
+    /// What makes them.
+    pub plan: Plan,
+    /// How many queries in expressions there are.
+    pub subqueries: usize,
+}
+
+/// What analysis and execution ask about the session.
+pub trait Catalog {
+    /// The value of a setting as `SHOW` says it; none if there is no such setting.
+    fn setting(&self, name: &str) -> Option<String>;
+    /// Changes a setting, if `local` until the end of the transaction; says what it is then.
+    fn set(&self, name: &str, value: &str, local: bool) -> Result<String, SqlError>;
+    /// The current user.
+    fn user(&self) -> &str;
+    /// The database.
+    fn database(&self) -> &str;
+}
+
+/// Plans a statement. `given` are the types that a Parse message named, [`Oid::NONE`] if it left one
+/// open; `text` is what positions of errors count characters in.
+pub fn analyze(
+    statement: &Node,
+    text: &str,
+    given: &[Oid],
+    catalog: &dyn Catalog,
+) -> Result<Query, SqlError> {
+    let Some(NodeEnum::SelectStmt(select)) = &statement.node else {
+        return Err(unsupported("this kind of statement"));
+    };
+    let style = Style::from_settings(|name| catalog.setting(name));
+    let open = |oid: &Oid| if *oid == Oid::NONE { Oid::UNKNOWN } else { *oid };
+    let mut analyzer = Analyzer {
+        text,
+        style,
+        parameters: given.iter().map(open).collect(),
+        scopes: Vec::new(),
+        common: Vec::new(),
+        depth: 0,
+        subqueries: 0,
+        crossed: usize::MAX,
+    };
+    let (plan, outputs) = analyzer.query(select)?;
+    let columns = outputs.into_iter().map(|output| output.column).collect();
+    if let Some(place) = analyzer.parameters.iter().position(|oid| *oid == Oid::UNKNOWN) {
+        return Err(SqlError::new(
+            SqlState::INDETERMINATE_DATATYPE,
+            format!("could not determine data type of parameter ${}", place + 1),
+        ));
+    }
+    Ok(Query { parameters: analyzer.parameters, columns, plan, subqueries: analyzer.subqueries })
+}
+
+/// The error of what is recognised and not there.
+pub fn unsupported(what: &str) -> SqlError {
+    SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, format!("{what} is not supported yet"))
+}
+
+/// Parameters of a statement at most, as the wire counts them.
+const PARAMETERS_MAX: usize = 65_535;
+
+/// What analysis knows at a point of the tree.
+pub struct Analyzer<'a> {
+    text: &'a str,
+    style: Style,
+    parameters: Vec<Oid>,
+    /// What names mean: of the query at hand last, of the ones around it before.
+    scopes: Vec<Scope>,
+    /// Queries of `WITH` that can be seen.
+    common: Vec<from::Common<'a>>,
+    depth: usize,
+    subqueries: usize,
+    /// The outermost scope that a name was found in: tells whether a query depends on others.
+    crossed: usize,
+}
+
+impl<'a> Analyzer<'a> {
+    /// An error with its place, which the tree has in bytes and a client gets in characters.
+    fn at(&self, location: i32, error: SqlError) -> SqlError {
+        let Ok(location) = usize::try_from(location) else { return error };
+        let before = self.text.get(..location).map_or(0, |before| before.chars().count());
+        error.at(u32::try_from(before + 1).unwrap_or(u32::MAX))
+    }
+
+    fn refuse<T>(&self, location: i32, state: SqlState, message: impl Into<String>) -> Result<T, SqlError> {
+        Err(self.at(location, SqlError::new(state, message)))
+    }
+
+    /// Enters a level of the tree.
+    fn deeper<T>(&mut self, enter: impl FnOnce(&mut Self) -> Result<T, SqlError>) -> Result<T, SqlError> {
+        if self.depth >= DEPTH_MAX {
+            return Err(SqlError::new(SqlState::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded"));
+        }
+        self.depth += 1;
+        let result = enter(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// The type of a parameter, which may still be open.
+    fn parameter(&mut self, number: i32, location: i32) -> Result<(usize, Oid), SqlError> {
+        let place = usize::try_from(number).ok().filter(|number| (1..=PARAMETERS_MAX).contains(number));
+        let Some(place) = place.map(|number| number - 1) else {
+            return self.refuse(
+                location,
+                SqlState::UNDEFINED_PARAMETER,
+                format!("there is no parameter ${number}"),
+            );
+        };
+        if self.parameters.len() <= place {
+            self.parameters.resize(place + 1, Oid::UNKNOWN);
+        }
+        Ok((place, self.parameters.get(place).copied().unwrap_or(Oid::UNKNOWN)))
+    }
+
+    /// Gives an open parameter its type.
+    fn infer(&mut self, place: usize, oid: Oid, location: i32) -> Result<(), SqlError> {
+        let Some(parameter) = self.parameters.get_mut(place) else { return Ok(()) };
+        if *parameter == Oid::UNKNOWN {
+            *parameter = oid;
+        } else if *parameter != oid {
+            let error = SqlError::new(
+                SqlState::AMBIGUOUS_PARAMETER,
+                format!("inconsistent types deduced for parameter ${}", place + 1),
+            )
+            .detail(format!("{} versus {}", parameter.display(), oid.display()));
+            return Err(self.at(location, error));
+        }
+        Ok(())
+    }
+}

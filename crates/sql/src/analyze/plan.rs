@@ -1,0 +1,475 @@
+//! What analysis makes of a statement: a tree of plans over trees of expressions.
+//!
+//! A plan makes rows; an expression makes a value of a row. A column of the row at hand has level 0,
+//! one of the row of the query around it level 1, and so on. Tables and joins will be plans beside
+//! those that are here; the expressions stay.
+
+use crate::functions::Function;
+use crate::types::{Datum, Oid};
+
+/// What makes a value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expr {
+    /// A value that is known.
+    Constant(Datum),
+    /// A parameter, from 0 on.
+    Parameter(usize),
+    /// A column of a row.
+    Column {
+        /// How many queries up.
+        level: usize,
+        /// Which column.
+        place: usize,
+    },
+    /// The result of an aggregate, until grouping has made a column of it.
+    Aggregate(usize),
+    /// The result of a function that returns a set, until the projection has made a column of it.
+    Set(usize),
+    /// A function.
+    Call {
+        /// Which one.
+        function: &'static Function,
+        /// Its arguments.
+        arguments: Vec<Expr>,
+        /// Their types.
+        types: Vec<Oid>,
+        /// The type of its result.
+        result: Oid,
+        /// Whether the last argument is an array that stands for many (`VARIADIC`).
+        spread: bool,
+    },
+    /// All are true.
+    And(Vec<Expr>),
+    /// One is true.
+    Or(Vec<Expr>),
+    /// It is not true.
+    Not(Box<Expr>),
+    /// Whether there is no value; of a row, whether none of its fields has one.
+    IsNull(Box<Expr>),
+    /// Whether there is a value; of a row, whether all of its fields have one.
+    IsNotNull(Box<Expr>),
+    /// Whether it is this truth value, or unknown.
+    IsTruth {
+        /// What is tested.
+        value: Box<Expr>,
+        /// What for.
+        truth: Option<bool>,
+        /// Whether the answer is turned around.
+        negated: bool,
+    },
+    /// Equality of two calls' arguments under which NULLs are alike.
+    Distinct {
+        /// The equality.
+        equal: Box<Expr>,
+        /// Whether the question is if they are alike.
+        negated: bool,
+    },
+    /// NULL if the two arguments of the equality are equal, otherwise the first.
+    NullIf(Box<Expr>),
+    /// The first branch whose condition is true.
+    Case {
+        /// What conditions compare with, as [`Expr::CaseValue`].
+        operand: Option<Box<Expr>>,
+        /// Conditions and values.
+        branches: Vec<(Expr, Expr)>,
+        /// The value if no condition is true.
+        otherwise: Box<Expr>,
+    },
+    /// The operand of the innermost case, or the element of the innermost array.
+    CaseValue,
+    /// The first value that is not NULL.
+    Coalesce(Vec<Expr>),
+    /// The largest or the least of those that are not NULL.
+    Extreme {
+        /// Whether the largest.
+        greatest: bool,
+        /// Of what.
+        items: Vec<Expr>,
+    },
+    /// An array.
+    Array {
+        /// The type of its elements.
+        element: Oid,
+        /// Its elements, or arrays of one dimension less.
+        items: Vec<Expr>,
+        /// Whether they are arrays.
+        nested: bool,
+    },
+    /// An element or a part of an array.
+    Subscript {
+        /// The array.
+        array: Box<Expr>,
+        /// Lower and upper bounds; an element has upper ones only.
+        bounds: Vec<(Option<Expr>, Option<Expr>)>,
+        /// Whether a part.
+        slice: bool,
+    },
+    /// `left op ANY (array)`, `ALL`.
+    Quantified {
+        /// The operator between [`Expr::CaseValue`] (the element) and what is on the left.
+        test: Box<Expr>,
+        /// The array.
+        array: Box<Expr>,
+        /// Whether all elements have to pass.
+        all: bool,
+    },
+    /// A value from its text form.
+    Read {
+        /// The text.
+        text: Box<Expr>,
+        /// The type.
+        oid: Oid,
+        /// Its modifier.
+        modifier: i32,
+    },
+    /// The text form of a value.
+    Print {
+        /// The value.
+        value: Box<Expr>,
+        /// Its type.
+        oid: Oid,
+    },
+    /// What a modifier keeps of a value.
+    Fit {
+        /// The value.
+        value: Box<Expr>,
+        /// Its type.
+        oid: Oid,
+        /// The modifier.
+        modifier: i32,
+        /// Whether a cast was written, which cuts strings in silence.
+        explicit: bool,
+    },
+    /// An array with each element changed.
+    Each {
+        /// The array.
+        array: Box<Expr>,
+        /// What becomes of [`Expr::CaseValue`].
+        change: Box<Expr>,
+        /// The type of the new elements.
+        element: Oid,
+    },
+    /// A row.
+    Row(Vec<(Oid, Expr)>),
+    /// `CURRENT_DATE` and its like.
+    Clock {
+        /// The type.
+        oid: Oid,
+        /// The digits of seconds.
+        modifier: i32,
+    },
+    /// A query in an expression.
+    Subquery(Box<Subquery>),
+}
+
+/// What a query in an expression is asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Question {
+    /// Its only value.
+    Value,
+    /// Whether it has rows.
+    Exists,
+    /// All its values, as an array of this type.
+    Array(Oid),
+    /// Whether a test of its row, which is a level down, is true of some, or of all.
+    Test {
+        /// The test.
+        test: Expr,
+        /// Whether of all.
+        all: bool,
+    },
+}
+
+/// A query in an expression.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Subquery {
+    /// A number of its own in the statement.
+    pub id: usize,
+    /// The query.
+    pub plan: Plan,
+    /// What is asked.
+    pub question: Question,
+    /// Whether it depends on rows around it; otherwise it runs once.
+    pub correlated: bool,
+}
+
+/// An aggregate over the rows of a group.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Aggregated {
+    /// The function.
+    pub function: &'static Function,
+    /// Its arguments.
+    pub arguments: Vec<Expr>,
+    /// Their types.
+    pub types: Vec<Oid>,
+    /// The type of its result.
+    pub result: Oid,
+    /// Whether equal arguments count once.
+    pub distinct: bool,
+    /// Rows for which this is not true are left out.
+    pub filter: Option<Expr>,
+    /// The order in which rows come.
+    pub order: Vec<(Expr, Direction)>,
+}
+
+/// The order of a sort's key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Direction {
+    /// Whether the largest comes first.
+    pub descending: bool,
+    /// Whether NULLs come first.
+    pub nulls_first: bool,
+    /// Whether blanks at the end do not count.
+    pub blanks: bool,
+}
+
+/// How rows of two queries are put together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Combine {
+    /// All of both.
+    Union,
+    /// What both have.
+    Intersect,
+    /// What only the first has.
+    Except,
+}
+
+/// What makes rows.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Plan {
+    /// Rows of expressions.
+    Values(Vec<Vec<Expr>>),
+    /// The rows of a function.
+    Function {
+        /// What is called: a function that returns a set, or any expression.
+        call: Expr,
+        /// Whether a number from 1 on is added.
+        ordinality: bool,
+    },
+    /// Rows of which something is true.
+    Filter {
+        /// Of what.
+        input: Box<Plan>,
+        /// What is true.
+        condition: Expr,
+    },
+    /// Other columns.
+    Project {
+        /// Of what.
+        input: Box<Plan>,
+        /// The columns.
+        columns: Vec<Expr>,
+    },
+    /// Rows repeated for every row of sets, whose values are added to them.
+    Sets {
+        /// Of what.
+        input: Box<Plan>,
+        /// Functions that return sets.
+        sets: Vec<Expr>,
+    },
+    /// Rows side by side.
+    Join {
+        /// The outer rows.
+        left: Box<Plan>,
+        /// The inner rows, for which an outer row is a level up.
+        right: Box<Plan>,
+        /// How many columns the inner rows have.
+        width: usize,
+        /// What is true of both.
+        condition: Option<Expr>,
+        /// Whether an outer row without an inner one stays.
+        outer: bool,
+        /// Whether the inner rows depend on the outer one.
+        lateral: bool,
+    },
+    /// Groups of rows: first what they have in common, then aggregates.
+    Group {
+        /// Of what.
+        input: Box<Plan>,
+        /// What the rows of a group have in common.
+        keys: Vec<Expr>,
+        /// What is made of them.
+        aggregates: Vec<Aggregated>,
+    },
+    /// Rows in order of their columns.
+    Sort {
+        /// Of what.
+        input: Box<Plan>,
+        /// Columns and directions.
+        keys: Vec<(usize, Direction)>,
+    },
+    /// The first row of those that are alike.
+    Distinct {
+        /// Of what.
+        input: Box<Plan>,
+        /// Columns that are compared.
+        keys: Vec<usize>,
+    },
+    /// Some rows.
+    Limit {
+        /// Of what.
+        input: Box<Plan>,
+        /// How many.
+        count: Option<Expr>,
+        /// After how many.
+        skip: Option<Expr>,
+        /// The keys by which rows like the last one come too.
+        ties: Option<Vec<usize>>,
+    },
+    /// Rows of two queries.
+    Combined {
+        /// The first.
+        left: Box<Plan>,
+        /// The second.
+        right: Box<Plan>,
+        /// How.
+        how: Combine,
+        /// Whether rows that are alike stay.
+        all: bool,
+    },
+}
+
+/// An expression with what is known of its value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Typed {
+    /// The expression.
+    pub expr: Expr,
+    /// Its type; [`Oid::UNKNOWN`] of a literal or a parameter whose type is still open.
+    pub oid: Oid,
+    /// The type's modifier.
+    pub modifier: i32,
+    /// Where it is in the text, in bytes; below 0 if nowhere.
+    pub location: i32,
+}
+
+impl Expr {
+    /// What it is made of, but for queries.
+    fn parts(&self) -> Vec<&Expr> {
+        match self {
+            Expr::Constant(_)
+            | Expr::Parameter(_)
+            | Expr::Column { .. }
+            | Expr::Aggregate(_)
+            | Expr::Set(_)
+            | Expr::CaseValue
+            | Expr::Clock { .. }
+            | Expr::Subquery(_) => Vec::new(),
+            Expr::Call { arguments: items, .. }
+            | Expr::And(items)
+            | Expr::Or(items)
+            | Expr::Coalesce(items)
+            | Expr::Extreme { items, .. }
+            | Expr::Array { items, .. } => items.iter().collect(),
+            Expr::Not(value)
+            | Expr::IsNull(value)
+            | Expr::IsNotNull(value)
+            | Expr::IsTruth { value, .. }
+            | Expr::Distinct { equal: value, .. }
+            | Expr::NullIf(value)
+            | Expr::Read { text: value, .. }
+            | Expr::Print { value, .. }
+            | Expr::Fit { value, .. } => vec![value],
+            Expr::Case { operand, branches, otherwise } => {
+                let branches = branches.iter().flat_map(|(condition, value)| [condition, value]);
+                operand.iter().map(Box::as_ref).chain(branches).chain([otherwise.as_ref()]).collect()
+            }
+            Expr::Subscript { array, bounds, .. } => {
+                let bounds = bounds.iter().flat_map(|(low, high)| low.iter().chain(high));
+                bounds.chain([array.as_ref()]).collect()
+            }
+            Expr::Quantified { test, array, .. } => vec![test, array],
+            Expr::Each { array, .. } => vec![array],
+            Expr::Row(fields) => fields.iter().map(|(_, field)| field).collect(),
+        }
+    }
+
+    /// Whether some part of it is what is asked for.
+    pub fn any(&self, wanted: &dyn Fn(&Expr) -> bool) -> bool {
+        wanted(self) || self.parts().into_iter().any(|part| part.any(wanted))
+    }
+
+    /// Changes every expression inside this one, from the leaves up, and stops at the first error.
+    /// `depth` says how many queries are between.
+    pub fn rewrite<E>(self, change: &mut dyn FnMut(Expr) -> Result<Expr, E>) -> Result<Expr, E> {
+        let boxed = |expr: Box<Expr>, change: &mut dyn FnMut(Expr) -> Result<Expr, E>| {
+            expr.rewrite(change).map(Box::new)
+        };
+        fn list<E>(
+            items: Vec<Expr>,
+            change: &mut dyn FnMut(Expr) -> Result<Expr, E>,
+        ) -> Result<Vec<Expr>, E> {
+            items.into_iter().map(|item| item.rewrite(change)).collect()
+        }
+        let rebuilt = match self {
+            leaf @ (Expr::Constant(_)
+            | Expr::Parameter(_)
+            | Expr::Column { .. }
+            | Expr::Aggregate(_)
+            | Expr::Set(_)
+            | Expr::CaseValue
+            | Expr::Clock { .. }
+            | Expr::Subquery(_)) => leaf,
+            Expr::Call { function, arguments, types, result, spread } => {
+                Expr::Call { function, arguments: list(arguments, change)?, types, result, spread }
+            }
+            Expr::And(items) => Expr::And(list(items, change)?),
+            Expr::Or(items) => Expr::Or(list(items, change)?),
+            Expr::Coalesce(items) => Expr::Coalesce(list(items, change)?),
+            Expr::Extreme { greatest, items } => Expr::Extreme { greatest, items: list(items, change)? },
+            Expr::Array { element, items, nested } => {
+                Expr::Array { element, items: list(items, change)?, nested }
+            }
+            Expr::Not(value) => Expr::Not(boxed(value, change)?),
+            Expr::IsNull(value) => Expr::IsNull(boxed(value, change)?),
+            Expr::IsNotNull(value) => Expr::IsNotNull(boxed(value, change)?),
+            Expr::IsTruth { value, truth, negated } => {
+                Expr::IsTruth { value: boxed(value, change)?, truth, negated }
+            }
+            Expr::Distinct { equal, negated } => Expr::Distinct { equal: inside(*equal, change)?, negated },
+            Expr::NullIf(equal) => Expr::NullIf(inside(*equal, change)?),
+            Expr::Case { operand, branches, otherwise } => {
+                let operand = operand.map(|operand| boxed(operand, change)).transpose()?;
+                let branches: Result<Vec<_>, E> = branches
+                    .into_iter()
+                    .map(|(condition, value)| Ok((condition.rewrite(change)?, value.rewrite(change)?)))
+                    .collect();
+                Expr::Case { operand, branches: branches?, otherwise: boxed(otherwise, change)? }
+            }
+            Expr::Subscript { array, bounds, slice } => {
+                let mut one = |bound: Option<Expr>| bound.map(|bound| bound.rewrite(change)).transpose();
+                let bounds: Result<Vec<_>, E> =
+                    bounds.into_iter().map(|(low, high)| Ok((one(low)?, one(high)?))).collect();
+                Expr::Subscript { bounds: bounds?, array: boxed(array, change)?, slice }
+            }
+            Expr::Quantified { test, array, all } => {
+                Expr::Quantified { test: boxed(test, change)?, array: boxed(array, change)?, all }
+            }
+            Expr::Read { text, oid, modifier } => Expr::Read { text: boxed(text, change)?, oid, modifier },
+            Expr::Print { value, oid } => Expr::Print { value: boxed(value, change)?, oid },
+            Expr::Fit { value, oid, modifier, explicit } => {
+                Expr::Fit { value: boxed(value, change)?, oid, modifier, explicit }
+            }
+            Expr::Each { array, change: each, element } => {
+                Expr::Each { array: boxed(array, change)?, change: each, element }
+            }
+            Expr::Row(fields) => {
+                let fields: Result<Vec<_>, E> =
+                    fields.into_iter().map(|(oid, field)| Ok((oid, field.rewrite(change)?))).collect();
+                Expr::Row(fields?)
+            }
+        };
+        change(rebuilt)
+    }
+}
+
+/// Changes the arguments of a call whose result is asked in another way: the call stays a call.
+fn inside<E>(call: Expr, change: &mut dyn FnMut(Expr) -> Result<Expr, E>) -> Result<Box<Expr>, E> {
+    Ok(Box::new(match call {
+        Expr::Call { function, arguments, types, result, spread } => {
+            let arguments: Result<Vec<_>, E> =
+                arguments.into_iter().map(|argument| argument.rewrite(change)).collect();
+            Expr::Call { function, arguments: arguments?, types, result, spread }
+        }
+        other => other.rewrite(change)?,
+    }))
+}

@@ -1,0 +1,41 @@
+//! SQL as PostgreSQL speaks it: its wire protocol, its grammar, its types, and what runs them.
+//!
+//! PostgreSQL 15 is the specification. The grammar is PostgreSQL's own (libpg_query); the rest is
+//! written here, because a statement is to run on the shard that has its rows, as a task of that
+//! shard, and no engine that could be had as a library answers as PostgreSQL does.
+//!
+//! | module | has | does not know |
+//! |---|---|---|
+//! | [`wire`] | messages, limits, encodings of bytes | SQL |
+//! | [`parse`] | the grammar, positions of errors | tables |
+//! | [`types`] | values with their text and binary forms | expressions |
+//! | [`functions`] | the registry of functions, operators and casts | storage |
+//! | [`analyze`] | names and type resolution: from parse tree to query | costs |
+//! | [`execute`] | what evaluates a query | the parser |
+//! | [`session`] | the loop of a connection, its settings and statements | sockets |
+
+pub mod analyze;
+pub mod error;
+pub mod execute;
+pub mod functions;
+#[cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
+)]
+pub mod parse;
+#[cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
+)]
+pub mod session;
+pub mod types;
+#[cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
+)]
+pub mod wire;
+
+#[cfg(test)]
+mod testing;
+
+pub use error::{Severity, SqlError, SqlState};

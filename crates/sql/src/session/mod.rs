@@ -1,0 +1,155 @@
+//! A connection's life: from its first byte to its last.
+//!
+//! | module | has |
+//! |---|---|
+//! | `login` | what precedes the first statement |
+//! | `conversation` | the messages: what each does, and what an error in one does to the others |
+//! | `portal` | statements that are prepared, and portals that run |
+//! | `utility` | statements that are no queries: `SET`, `SHOW`, `PREPARE`, ... |
+//! | `transaction` | blocks and savepoints |
+//! | `settings` | settings, and what transactions do to them |
+//! | `cancel` | the places of sessions, and requests to cancel |
+//!
+//! A session is a future over two traits: a [`Stream`] that its bytes come and go by, and a
+//! [`World`] that has time and chance. So it runs as a task of a shard, on a thread of a test and
+//! in a simulated world, and nothing in it can tell them apart. Bytes are read when no whole message
+//! is left, and replies are written when the client is waiting for them (after a Sync, a Flush or
+//! a simple query) or when 64 KiB have come together; then the session waits until they are taken,
+//! so that a slow reader costs no memory. A query that has many rows gives way every so many of
+//! them, and looks then whether it is to be cancelled.
+//!
+//! Passwords and encryption are left out: whoever connects is trusted, so a listener must not offer
+//! this to other machines.
+
+mod cancel;
+mod conversation;
+mod login;
+mod portal;
+mod settings;
+#[cfg(test)]
+mod tests;
+mod transaction;
+mod utility;
+
+use std::future::Future;
+use std::sync::Arc;
+
+pub use cancel::{Place, Places};
+
+use crate::SqlError;
+use crate::wire::backend;
+
+/// Bytes of replies that are held back at most before the session waits for the client.
+const OUT_BYTES_MAX: usize = 64 << 10;
+
+/// Bytes of room that buffers keep while a session is idle.
+const KEPT_BYTES_MAX: usize = 64 << 10;
+
+/// The other end is gone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Closed;
+
+/// The bytes of a connection.
+pub trait Stream {
+    /// Waits for bytes and appends them; none are the end.
+    fn read(&mut self, buffer: &mut Vec<u8>) -> impl Future<Output = Result<usize, Closed>>;
+
+    /// Writes all of it, waiting as long as the other end does not take it.
+    fn write(&mut self, bytes: &[u8]) -> impl Future<Output = Result<(), Closed>>;
+}
+
+/// What a session has of its surroundings.
+pub trait World {
+    /// The time, in microseconds since 2000-01-01.
+    fn now_us(&self) -> i64;
+
+    /// 64 random bits that nobody can guess.
+    fn random(&self) -> u64;
+
+    /// Lets others run.
+    fn pause(&self) -> impl Future<Output = ()>;
+}
+
+/// Serves a connection until either end ends it.
+pub async fn serve<S: Stream, W: World>(stream: &mut S, world: &W, places: &Arc<Places>) {
+    let mut line = Line::new(stream);
+    let mut arrived = Vec::new();
+    // That the client is gone needs no answer.
+    if let Ok(Some(session)) = login::login(&mut line, &mut arrived, world, places).await {
+        let _ = conversation::converse(session, &mut line, &mut arrived).await;
+    }
+}
+
+/// Refuses a connection with an error, for who has to say no before there can be a session.
+pub async fn refuse<S: Stream>(stream: &mut S, error: &SqlError) {
+    let mut line = Line::new(stream);
+    backend::error(&mut line.out, error);
+    // That the client is gone needs no answer.
+    let _ = line.flush().await;
+}
+
+/// Why a message was not carried out.
+#[derive(Debug)]
+enum Stop {
+    /// An error for the client.
+    Error(SqlError),
+    /// There is no client.
+    Closed,
+}
+
+impl From<SqlError> for Stop {
+    fn from(error: SqlError) -> Stop {
+        Stop::Error(error)
+    }
+}
+
+impl From<Closed> for Stop {
+    fn from(_: Closed) -> Stop {
+        Stop::Closed
+    }
+}
+
+/// A stream with the replies that have not been written.
+struct Line<'a, S> {
+    stream: &'a mut S,
+    out: Vec<u8>,
+    /// Whether the client is waiting for them.
+    due: bool,
+}
+
+impl<'a, S: Stream> Line<'a, S> {
+    fn new(stream: &'a mut S) -> Line<'a, S> {
+        Line { stream, out: Vec::new(), due: false }
+    }
+
+    /// Writes what there is.
+    async fn flush(&mut self) -> Result<(), Closed> {
+        self.due = false;
+        if !self.out.is_empty() {
+            for piece in self.out.chunks(OUT_BYTES_MAX) {
+                self.stream.write(piece).await?;
+            }
+            self.out.clear();
+            self.out.shrink_to(KEPT_BYTES_MAX);
+        }
+        Ok(())
+    }
+
+    /// Writes what there is if it is much.
+    async fn give_way(&mut self) -> Result<(), Closed> {
+        if self.out.len() >= OUT_BYTES_MAX {
+            let due = self.due;
+            self.flush().await?;
+            self.due = due;
+        }
+        Ok(())
+    }
+
+    /// Waits for bytes.
+    async fn read(&mut self, arrived: &mut Vec<u8>) -> Result<(), Closed> {
+        match self.stream.read(arrived).await? {
+            0 => Err(Closed),
+            _ => Ok(()),
+        }
+    }
+}

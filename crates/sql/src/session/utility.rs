@@ -1,0 +1,441 @@
+//! Statements that are no queries.
+
+use std::rc::Rc;
+
+use pg_query::NodeEnum;
+use pg_query::protobuf::{
+    self, AConst, DefElem, DiscardMode, ExecuteStmt, LimitOption, Node, PrepareStmt, ResTarget, SelectStmt,
+    SetOperation, TransactionStmt, TransactionStmtKind, TypeCast, TypeName, VariableSetKind, VariableSetStmt,
+    a_const,
+};
+
+use super::World;
+use super::conversation::{Session, first_row};
+use super::portal::{Body, Prepared, Work};
+use super::settings;
+use super::transaction::{Done, warning};
+use crate::analyze::{Catalog, Column, Query, analyze};
+use crate::types::{self, Datum, Oid, Zone};
+use crate::wire::backend;
+use crate::{Severity, SqlError, SqlState};
+
+impl<W: World> Session<'_, W> {
+    /// Carries out a statement that is no query. What it has to say beside its result is appended.
+    pub(super) fn utility(
+        &mut self,
+        node: &NodeEnum,
+        text: &Rc<str>,
+        out: &mut Vec<u8>,
+    ) -> Result<Work, SqlError> {
+        match node {
+            NodeEnum::TransactionStmt(statement) => {
+                let done = self.control(statement)?;
+                if let Some(warning) = done.warning {
+                    self.notice(&warning, out);
+                }
+                self.end_portals(done.portals);
+                Ok(Work::Done(done.tag.to_owned()))
+            }
+            NodeEnum::VariableSetStmt(statement) => self.set(statement, out),
+            NodeEnum::VariableShowStmt(statement) => self.show(&statement.name),
+            NodeEnum::PrepareStmt(statement) => self.prepare(statement, text),
+            NodeEnum::ExecuteStmt(statement) => self.execute_prepared(statement, text),
+            NodeEnum::DeallocateStmt(statement) if statement.name.is_empty() => {
+                self.statements.clear();
+                done("DEALLOCATE ALL")
+            }
+            NodeEnum::DeallocateStmt(statement) => {
+                self.prepared(&statement.name)?;
+                self.statements.remove(&statement.name);
+                done("DEALLOCATE")
+            }
+            NodeEnum::ClosePortalStmt(statement) if statement.portalname.is_empty() => {
+                self.portals.clear();
+                done("CLOSE CURSOR ALL")
+            }
+            NodeEnum::ClosePortalStmt(statement) => {
+                let name = &statement.portalname;
+                self.portals.remove(name).ok_or_else(|| {
+                    let error = format!("cursor \"{name}\" does not exist");
+                    SqlError::new(SqlState::INVALID_CURSOR_NAME, error)
+                })?;
+                done("CLOSE CURSOR")
+            }
+            NodeEnum::DiscardStmt(statement) => self.discard(statement.target()),
+            // There are no notifications that could be missed.
+            NodeEnum::ListenStmt(_) => done("LISTEN"),
+            NodeEnum::UnlistenStmt(_) => done("UNLISTEN"),
+            NodeEnum::CheckPointStmt(_) => done("CHECKPOINT"),
+            other => {
+                let error = format!("{} is not supported", construct(other));
+                Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, error))
+            }
+        }
+    }
+
+    /// What the rows of a prepared statement have, if it has rows.
+    pub(super) fn columns_of(&self, prepared: &Prepared) -> Option<Rc<[Column]>> {
+        match &prepared.body {
+            Body::Empty => None,
+            Body::Query(query) => Some(Rc::from(query.columns.as_slice())),
+            Body::Utility(NodeEnum::VariableShowStmt(show)) => self.shown_columns(&show.name).ok(),
+            Body::Utility(NodeEnum::ExecuteStmt(execute)) => {
+                self.prepared(&execute.name).ok().and_then(|prepared| match &prepared.body {
+                    Body::Query(query) => Some(Rc::from(query.columns.as_slice())),
+                    _ => None,
+                })
+            }
+            Body::Utility(_) => None,
+        }
+    }
+
+    /// Tells the client what it wants to be told.
+    fn notice(&self, notice: &SqlError, out: &mut Vec<u8>) {
+        let least = self.settings.setting("client_min_messages").unwrap_or_default();
+        let wanted = match notice.severity {
+            Severity::Notice => !["warning", "error"].contains(&least.as_str()),
+            _ => least != "error",
+        };
+        if wanted {
+            backend::error(out, notice);
+        }
+    }
+
+    fn control(&mut self, statement: &TransactionStmt) -> Result<Done, SqlError> {
+        use TransactionStmtKind as Kind;
+        let (settings, chain, now_us) = (&self.settings, statement.chain, self.statement_us);
+        let (transaction, name) = (&mut self.transaction, statement.savepoint_name.as_str());
+        match statement.kind() {
+            kind @ (Kind::TransStmtBegin | Kind::TransStmtStart) => {
+                let tag = if kind == Kind::TransStmtBegin { "BEGIN" } else { "START TRANSACTION" };
+                let done = transaction.begin(tag);
+                self.characteristics(&statement.options, "")?;
+                Ok(done)
+            }
+            Kind::TransStmtCommit => transaction.commit(settings, chain, now_us),
+            Kind::TransStmtRollback => transaction.rollback(settings, chain, now_us),
+            Kind::TransStmtSavepoint => transaction.savepoint(settings, name),
+            Kind::TransStmtRelease => transaction.release(name),
+            Kind::TransStmtRollbackTo => transaction.rollback_to(settings, name),
+            Kind::TransStmtPrepare => transaction.prepare(settings, now_us),
+            Kind::TransStmtCommitPrepared | Kind::TransStmtRollbackPrepared | Kind::Undefined => {
+                let error =
+                    format!("prepared transaction with identifier \"{}\" does not exist", statement.gid);
+                Err(SqlError::new(SqlState::UNDEFINED_OBJECT, error))
+            }
+        }
+    }
+
+    /// Isolation level and the like, of this transaction or, with `default_`, of those that come.
+    fn characteristics(&self, options: &[Node], prefix: &str) -> Result<(), SqlError> {
+        for option in options {
+            let Some(NodeEnum::DefElem(option)) = &option.node else { continue };
+            let DefElem { defname, arg, .. } = option.as_ref();
+            let value = arg.as_ref().and_then(|arg| constant(arg)).unwrap_or_default();
+            self.settings.set(&format!("{prefix}{defname}"), &value, false)?;
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, statement: &VariableSetStmt, out: &mut Vec<u8>) -> Result<Work, SqlError> {
+        let name = statement.name.as_str();
+        let outside = |session: &Self, what: &str, out: &mut Vec<u8>| {
+            if !session.transaction.is_block() {
+                let text = format!("{what} can only be used in transaction blocks");
+                session.notice(&warning(SqlState::NO_ACTIVE_SQL_TRANSACTION, text), out);
+            }
+        };
+        match statement.kind() {
+            VariableSetKind::VarSetMulti => match name {
+                "TRANSACTION" => {
+                    outside(self, "SET TRANSACTION", out);
+                    self.characteristics(&statement.args, "")?;
+                }
+                "SESSION CHARACTERISTICS" => self.characteristics(&statement.args, "default_")?,
+                _ => {
+                    let error = format!("SET {name} is not supported");
+                    return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, error));
+                }
+            },
+            VariableSetKind::VarSetValue => {
+                if statement.is_local {
+                    outside(self, "SET LOCAL", out);
+                }
+                let value = value(name, &statement.args)?;
+                self.settings.set(name, &value, statement.is_local)?;
+            }
+            VariableSetKind::VarSetDefault => {
+                if statement.is_local {
+                    outside(self, "SET LOCAL", out);
+                }
+                self.settings.reset(name, statement.is_local)?;
+            }
+            VariableSetKind::VarReset => {
+                self.settings.reset(name, false)?;
+                return done("RESET");
+            }
+            VariableSetKind::VarResetAll => {
+                self.settings.reset_all();
+                return done("RESET");
+            }
+            VariableSetKind::VarSetCurrent | VariableSetKind::Undefined => {
+                let error = "SET FROM CURRENT is not supported";
+                return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, error));
+            }
+        }
+        done("SET")
+    }
+
+    fn show(&self, name: &str) -> Result<Work, SqlError> {
+        let columns = self.shown_columns(name)?;
+        let rows = if name.eq_ignore_ascii_case("all") {
+            let all = self.settings.show_all().into_iter();
+            all.map(|row| row.map(Datum::text).to_vec()).collect()
+        } else {
+            vec![vec![Datum::text(self.settings.show(name)?)]]
+        };
+        Ok(Work::Rows(columns, rows.into_iter(), "SHOW"))
+    }
+
+    fn shown_columns(&self, name: &str) -> Result<Rc<[Column]>, SqlError> {
+        let column = |name: &str| Column { name: name.to_owned(), oid: Oid::TEXT, modifier: -1 };
+        if name.eq_ignore_ascii_case("all") {
+            return Ok(["name", "setting", "description"].iter().map(|name| column(name)).collect());
+        }
+        Ok(Rc::new([column(&self.settings.name_of(name)?)]))
+    }
+
+    fn prepare(&mut self, statement: &PrepareStmt, text: &Rc<str>) -> Result<Work, SqlError> {
+        if statement.name.is_empty() {
+            let error = "invalid statement name: must not be empty";
+            return Err(SqlError::new(SqlState::INVALID_SQL_STATEMENT_NAME, error));
+        }
+        let query = match statement.query.as_deref() {
+            Some(query) if matches!(query.node, Some(NodeEnum::SelectStmt(_))) => query,
+            other => {
+                let what = other.and_then(|it| it.node.as_ref()).map_or("this statement", construct);
+                let error = format!("{what} is not supported");
+                return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, error));
+            }
+        };
+        // The types of NULLs that are cast to them.
+        let casts = statement.argtypes.iter().filter_map(|name| match &name.node {
+            Some(NodeEnum::TypeName(name)) => Some(cast(null(), name.clone())),
+            _ => None,
+        });
+        let types = self.select(casts.collect(), text)?;
+        let given: Vec<Oid> =
+            types.map_or_else(Vec::new, |types| types.columns.iter().map(|column| column.oid).collect());
+        let query = analyze(query, text, &given, &self.settings)?;
+        let parameters = query.parameters.clone();
+        let body = Body::Query(Rc::new(query));
+        self.keep(&statement.name, Prepared { text: Rc::clone(text), body, parameters })?;
+        done("PREPARE")
+    }
+
+    fn execute_prepared(&mut self, statement: &ExecuteStmt, text: &str) -> Result<Work, SqlError> {
+        let prepared = self.prepared(&statement.name)?;
+        let (wanted, there) = (prepared.parameters.len(), statement.params.len());
+        // PostgreSQL does not look at arguments of a statement that takes none.
+        if wanted > 0 && wanted != there {
+            let error = format!("wrong number of parameters for prepared statement \"{}\"", statement.name);
+            let detail = format!("Expected {wanted} parameters but got {there}.");
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, error).detail(detail));
+        }
+        let query = match &prepared.body {
+            Body::Query(query) => Rc::clone(query),
+            // Prepared in the extended protocol.
+            Body::Empty | Body::Utility(_) => {
+                let error = "EXECUTE of a statement that is no query is not supported";
+                return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, error));
+            }
+        };
+        let arguments = statement.params.iter().zip(&prepared.parameters);
+        let casts = arguments.map(|(argument, oid)| cast(argument.clone(), type_name(*oid)));
+        let values = match self.select(casts.collect(), text)? {
+            Some(query) => first_row(self, &query)?.unwrap_or_default(),
+            None => Vec::new(),
+        };
+        let run = query.start(values);
+        Ok(Work::Query(query, run))
+    }
+
+    /// The query that evaluates expressions; none for none.
+    fn select(&self, expressions: Vec<Node>, text: &str) -> Result<Option<Query>, SqlError> {
+        if expressions.is_empty() {
+            return Ok(None);
+        }
+        let target = |value| {
+            let target = ResTarget { val: Some(Box::new(value)), location: -1, ..ResTarget::default() };
+            Node { node: Some(NodeEnum::ResTarget(Box::new(target))) }
+        };
+        let mut select = SelectStmt {
+            target_list: expressions.into_iter().map(target).collect(),
+            ..SelectStmt::default()
+        };
+        select.set_op(SetOperation::SetopNone);
+        select.set_limit_option(LimitOption::Default);
+        let node = Node { node: Some(NodeEnum::SelectStmt(Box::new(select))) };
+        analyze(&node, text, &[], &self.settings).map(Some)
+    }
+
+    fn discard(&mut self, what: DiscardMode) -> Result<Work, SqlError> {
+        match what {
+            DiscardMode::DiscardAll | DiscardMode::Undefined => {
+                self.transaction.prevent("DISCARD ALL")?;
+                self.portals.clear();
+                self.settings.reset("session_authorization", false)?;
+                self.settings.reset("role", false)?;
+                self.settings.reset_all();
+                self.statements.clear();
+                done("DISCARD ALL")
+            }
+            DiscardMode::DiscardPlans => done("DISCARD PLANS"),
+            DiscardMode::DiscardSequences => done("DISCARD SEQUENCES"),
+            DiscardMode::DiscardTemp => done("DISCARD TEMP"),
+        }
+    }
+}
+
+fn done(tag: &str) -> Result<Work, SqlError> {
+    Ok(Work::Done(tag.to_owned()))
+}
+
+/// The text of a constant, as `SET` takes it.
+fn constant(node: &Node) -> Option<String> {
+    let Some(NodeEnum::AConst(constant)) = &node.node else { return None };
+    Some(match constant.val.as_ref()? {
+        a_const::Val::Ival(value) => value.ival.to_string(),
+        a_const::Val::Fval(value) => value.fval.clone(),
+        a_const::Val::Boolval(value) => if value.boolval { "on" } else { "off" }.to_owned(),
+        a_const::Val::Sval(value) => value.sval.clone(),
+        a_const::Val::Bsval(value) => value.bsval.clone(),
+    })
+}
+
+/// What a `SET` sets a setting to.
+fn value(name: &str, arguments: &[Node]) -> Result<String, SqlError> {
+    let list = settings::list_of(name);
+    if arguments.len() > 1 && list.is_none() {
+        let error = format!("SET {name} takes only one argument");
+        return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, error));
+    }
+    let values = arguments.iter().map(|argument| match &argument.node {
+        Some(NodeEnum::TypeCast(cast)) => zone(cast),
+        _ => {
+            let text = constant(argument).unwrap_or_default();
+            Ok(if list == Some(true) { quoted(&text) } else { text })
+        }
+    });
+    Ok(values.collect::<Result<Vec<String>, SqlError>>()?.join(", "))
+}
+
+/// A name as a list of names has it: in quotes, unless it would be read as itself.
+fn quoted(name: &str) -> String {
+    let is_plain = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '_';
+    let begins = name.starts_with(|it: char| it.is_ascii_lowercase() || it == '_');
+    if begins && name.chars().all(is_plain) {
+        return name.to_owned();
+    }
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// The zone of `SET TIME ZONE INTERVAL '3 hours'`.
+fn zone(cast: &TypeCast) -> Result<String, SqlError> {
+    let text = cast.arg.as_ref().and_then(|argument| constant(argument)).unwrap_or_default();
+    let invalid = |what: &str| {
+        SqlError::new(
+            SqlState::INVALID_PARAMETER_VALUE,
+            format!("invalid interval value for time zone: {what}"),
+        )
+    };
+    let style = types::Style::default();
+    let Datum::Interval(interval) = types::parse(Oid::INTERVAL, &text, &style)? else {
+        return Err(invalid("no interval"));
+    };
+    if interval.months != 0 {
+        return Err(invalid("month not allowed"));
+    }
+    if interval.days != 0 {
+        return Err(invalid("day not allowed"));
+    }
+    let seconds = i32::try_from(interval.us / 1_000_000).map_err(|_| invalid("out of range"))?;
+    Ok(Zone::fixed(seconds).name().to_owned())
+}
+
+fn null() -> Node {
+    let null = AConst { isnull: true, location: -1, val: None };
+    Node { node: Some(NodeEnum::AConst(null)) }
+}
+
+fn cast(value: Node, to: TypeName) -> Node {
+    let cast = TypeCast { arg: Some(Box::new(value)), type_name: Some(to), location: -1 };
+    Node { node: Some(NodeEnum::TypeCast(Box::new(cast))) }
+}
+
+/// A type's name as the parser gives it.
+fn type_name(oid: Oid) -> TypeName {
+    let string = |text: String| Node { node: Some(NodeEnum::String(protobuf::String { sval: text })) };
+    let (named, bounds) = match oid.element() {
+        Some(element) => {
+            let unbounded = NodeEnum::Integer(protobuf::Integer { ival: -1 });
+            (element, vec![Node { node: Some(unbounded) }])
+        }
+        None => (oid, Vec::new()),
+    };
+    TypeName {
+        names: vec![string("pg_catalog".to_owned()), string(named.catalog_name())],
+        typemod: -1,
+        array_bounds: bounds,
+        location: -1,
+        ..TypeName::default()
+    }
+}
+
+/// What a statement is called that is not there.
+fn construct(node: &NodeEnum) -> &'static str {
+    match node {
+        NodeEnum::InsertStmt(_) => "INSERT",
+        NodeEnum::UpdateStmt(_) => "UPDATE",
+        NodeEnum::DeleteStmt(_) => "DELETE",
+        NodeEnum::MergeStmt(_) => "MERGE",
+        NodeEnum::CopyStmt(_) => "COPY",
+        NodeEnum::ExplainStmt(_) => "EXPLAIN",
+        NodeEnum::CreateStmt(_) => "CREATE TABLE",
+        NodeEnum::CreateTableAsStmt(_) => "CREATE TABLE AS",
+        NodeEnum::IndexStmt(_) => "CREATE INDEX",
+        NodeEnum::ViewStmt(_) => "CREATE VIEW",
+        NodeEnum::CreateSchemaStmt(_) => "CREATE SCHEMA",
+        NodeEnum::CreateSeqStmt(_) => "CREATE SEQUENCE",
+        NodeEnum::CreateFunctionStmt(_) => "CREATE FUNCTION",
+        NodeEnum::CreateTrigStmt(_) => "CREATE TRIGGER",
+        NodeEnum::CreateExtensionStmt(_) => "CREATE EXTENSION",
+        NodeEnum::CreateRoleStmt(_) => "CREATE ROLE",
+        NodeEnum::CreatedbStmt(_) => "CREATE DATABASE",
+        NodeEnum::CreateDomainStmt(_) => "CREATE DOMAIN",
+        NodeEnum::CreateEnumStmt(_) | NodeEnum::CompositeTypeStmt(_) => "CREATE TYPE",
+        NodeEnum::AlterTableStmt(_) => "ALTER TABLE",
+        NodeEnum::AlterSeqStmt(_) => "ALTER SEQUENCE",
+        NodeEnum::AlterRoleStmt(_) | NodeEnum::AlterRoleSetStmt(_) => "ALTER ROLE",
+        NodeEnum::RenameStmt(_) => "RENAME",
+        NodeEnum::DropStmt(_) => "DROP",
+        NodeEnum::DropRoleStmt(_) => "DROP ROLE",
+        NodeEnum::DropdbStmt(_) => "DROP DATABASE",
+        NodeEnum::TruncateStmt(_) => "TRUNCATE",
+        NodeEnum::CommentStmt(_) => "COMMENT",
+        NodeEnum::GrantStmt(_) | NodeEnum::GrantRoleStmt(_) => "GRANT",
+        NodeEnum::VacuumStmt(_) => "VACUUM",
+        NodeEnum::ReindexStmt(_) => "REINDEX",
+        NodeEnum::ClusterStmt(_) => "CLUSTER",
+        NodeEnum::LockStmt(_) => "LOCK TABLE",
+        NodeEnum::DoStmt(_) => "DO",
+        NodeEnum::CallStmt(_) => "CALL",
+        NodeEnum::NotifyStmt(_) => "NOTIFY",
+        NodeEnum::DeclareCursorStmt(_) => "DECLARE CURSOR",
+        NodeEnum::FetchStmt(_) => "FETCH",
+        NodeEnum::ConstraintsSetStmt(_) => "SET CONSTRAINTS",
+        NodeEnum::AlterSystemStmt(_) => "ALTER SYSTEM",
+        NodeEnum::RefreshMatViewStmt(_) => "REFRESH MATERIALIZED VIEW",
+        _ => "this statement",
+    }
+}

@@ -1,0 +1,688 @@
+//! Dates and times from text.
+//!
+//! A text is taken apart into fields ([`super::fields`]), and each field says which parts of a date
+//! it gives: a mask, in which no part may occur twice. Numbers without a name are year, month or day
+//! by their length, by what is there already and by DateStyle.
+
+use super::calendar::{self, JULIAN_2000, US_PER_DAY, US_PER_HOUR, US_PER_MINUTE, US_PER_SECOND};
+use super::fields::{Field, Kind, split};
+use super::zone::{Zone, abbreviation};
+use super::{
+    DATE_INFINITY, DATE_NEGATIVE_INFINITY, INFINITY, NEGATIVE_INFINITY, check_date, check_timestamp,
+};
+use crate::types::{DateOrder, Style};
+use crate::{SqlError, SqlState};
+
+/// Why a text is no date.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// It does not look like one.
+    Format,
+    /// A part is out of its range.
+    Field,
+    /// Month or day are, perhaps because of DateStyle.
+    MonthOrDay,
+    /// The zone is.
+    Displacement,
+    /// There is no such zone.
+    Zone(String),
+}
+
+impl Fault {
+    /// The error of a text.
+    pub fn of(self, type_name: &str, text: &str) -> SqlError {
+        let out_of_range = || {
+            SqlError::new(
+                SqlState::DATETIME_FIELD_OVERFLOW,
+                format!("date/time field value out of range: \"{text}\""),
+            )
+        };
+        match self {
+            Fault::Format => SqlError::new(
+                SqlState::INVALID_DATETIME_FORMAT,
+                format!("invalid input syntax for type {type_name}: \"{text}\""),
+            ),
+            Fault::Field => out_of_range(),
+            Fault::MonthOrDay => out_of_range().hint("Perhaps you need a different \"datestyle\" setting."),
+            Fault::Displacement => SqlError::new(
+                SqlState::INVALID_TIME_ZONE_DISPLACEMENT,
+                format!("time zone displacement out of range: \"{text}\""),
+            ),
+            Fault::Zone(name) => SqlError::new(
+                SqlState::INVALID_PARAMETER_VALUE,
+                format!("time zone \"{name}\" not recognized"),
+            ),
+        }
+    }
+}
+
+const YEAR: u32 = 1;
+const MONTH: u32 = 2;
+const DAY: u32 = 4;
+const DATE: u32 = YEAR | MONTH | DAY;
+const TIME: u32 = 8;
+const ZONE: u32 = 16;
+const ERA: u32 = 32;
+const WEEKDAY: u32 = 64;
+const HALF: u32 = 128;
+const DST: u32 = 256;
+
+/// What a word means.
+#[derive(Clone, Copy, PartialEq)]
+enum Word {
+    Month(i64),
+    Weekday,
+    Before(bool),
+    Afternoon(bool),
+    Ignored,
+    /// `t` before a time.
+    IsoTime,
+    /// `j`, `jd`, `julian` before a Julian day.
+    Julian,
+    Dst,
+    Now,
+    /// Days from today.
+    Today(i64),
+    Zulu,
+    Midnight,
+    Epoch,
+    Infinity(bool),
+}
+
+fn word(text: &str) -> Option<Word> {
+    const MONTHS: [&str; 12] = [
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
+    ];
+    const WEEKDAYS: [&str; 7] =
+        ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
+    let abbreviates = |full: &&str| *full == text || text.len() == 3 && full.starts_with(text);
+    if let Some(place) = MONTHS.iter().position(abbreviates) {
+        return Some(Word::Month(place as i64 + 1));
+    }
+    if WEEKDAYS.iter().any(abbreviates) {
+        return Some(Word::Weekday);
+    }
+    Some(match text {
+        "sept" => Word::Month(9),
+        "tues" | "wednes" | "weds" | "thur" | "thurs" => Word::Weekday,
+        "bc" => Word::Before(true),
+        "ad" => Word::Before(false),
+        "am" => Word::Afternoon(false),
+        "pm" => Word::Afternoon(true),
+        "at" | "on" => Word::Ignored,
+        "t" => Word::IsoTime,
+        "j" | "jd" | "julian" => Word::Julian,
+        "dst" => Word::Dst,
+        "now" => Word::Now,
+        "today" => Word::Today(0),
+        "tomorrow" => Word::Today(1),
+        "yesterday" => Word::Today(-1),
+        "z" | "zulu" => Word::Zulu,
+        "allballs" => Word::Midnight,
+        "epoch" => Word::Epoch,
+        "infinity" => Word::Infinity(true),
+        "-infinity" => Word::Infinity(false),
+        _ => return None,
+    })
+}
+
+/// What a text says, before it is of a type.
+#[derive(Default)]
+struct Parts {
+    mask: u32,
+    year: i64,
+    month: i64,
+    day: i64,
+    time_us: i64,
+    hour: i64,
+    zone: Option<Displacement>,
+    special: Option<Special>,
+    has_text_month: bool,
+    short_year: bool,
+    day_of_year: bool,
+    julian: bool,
+    before_christ: bool,
+    afternoon: Option<bool>,
+}
+
+enum Displacement {
+    East(i32),
+    Named(Zone),
+}
+
+enum Special {
+    Now,
+    Epoch,
+    Infinity(bool),
+}
+
+type Result<T> = std::result::Result<T, Fault>;
+
+fn number(text: &str) -> Result<i64> {
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(Fault::Format);
+    }
+    text.parse::<i32>().map(i64::from).map_err(|_| Fault::Field)
+}
+
+/// Microseconds of `.123`.
+fn fraction_us(text: &str) -> Result<i64> {
+    let digits = text.strip_prefix('.').ok_or(Fault::Format)?;
+    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(Fault::Format);
+    }
+    if digits.is_empty() {
+        return Ok(0);
+    }
+    let value: f64 = text.parse().map_err(|_| Fault::Format)?;
+    // Below 1,000,000 and whole.
+    Ok((value * 1e6).round_ties_even() as i64)
+}
+
+/// Hours, minutes and seconds with colons, in microseconds.
+pub fn clock(text: &str) -> Result<(i64, i64)> {
+    let mut parts = text.splitn(3, ':');
+    let hour = number(parts.next().unwrap_or_default())?;
+    let minute_text = parts.next().ok_or(Fault::Format)?;
+    let (hour, minute, seconds) = match (parts.next(), minute_text.find('.')) {
+        (Some(seconds), None) => (hour, number(minute_text)?, seconds),
+        // mm:ss.sss
+        (None, Some(_)) => (0, hour, minute_text),
+        (None, None) => (hour, number(minute_text)?, "0"),
+        (Some(_), Some(_)) => return Err(Fault::Format),
+    };
+    let (second, fraction) = match seconds.find('.') {
+        Some(point) => seconds.split_at(point),
+        None => (seconds, "."),
+    };
+    let (second, fraction) = (number(second)?, fraction_us(fraction)?);
+    if minute > 59 || second > 60 {
+        return Err(Fault::Field);
+    }
+    let us = hour * US_PER_HOUR + minute * US_PER_MINUTE + second * US_PER_SECOND + fraction;
+    Ok((hour, us))
+}
+
+/// A displacement with its sign, in seconds east of Greenwich.
+pub fn displacement(text: &str) -> Result<i32> {
+    let negative = text.starts_with('-');
+    let body = text.strip_prefix(['+', '-']).ok_or(Fault::Format)?;
+    let mut parts = body.split(':');
+    let first = parts.next().unwrap_or_default();
+    let (mut hour, mut minute, mut second) = (number(first)?, 0, 0);
+    match (parts.next(), parts.next(), parts.next()) {
+        (None, ..) if first.len() > 2 => {
+            minute = hour % 100;
+            hour /= 100;
+        }
+        (None, ..) => {}
+        (Some(text), None, _) => minute = number(text)?,
+        (Some(text), Some(seconds), None) => {
+            minute = number(text)?;
+            second = number(seconds)?;
+        }
+        _ => return Err(Fault::Format),
+    }
+    if hour > 15 || minute > 59 || second > 59 {
+        return Err(Fault::Displacement);
+    }
+    let east = i32::try_from(hour * 3600 + minute * 60 + second).unwrap_or(0);
+    Ok(if negative { -east } else { east })
+}
+
+impl Parts {
+    fn add(&mut self, mask: u32) -> Result<()> {
+        if self.mask & mask != 0 {
+            return Err(Fault::Format);
+        }
+        self.mask |= mask;
+        Ok(())
+    }
+
+    fn has_date(&self) -> bool {
+        self.mask & DATE == DATE
+    }
+
+    /// Reads all fields. `time_only`: numbers are times.
+    fn read(text: &str, style: &Style, time_only: bool) -> Result<Parts> {
+        let known = |text: &str| word(text).is_some() || abbreviation(text).is_some();
+        let fields = split(text, known).ok_or(Fault::Format)?;
+        let mut parts = Parts::default();
+        let mut prefix: Option<Word> = None;
+        for (place, field) in fields.iter().enumerate() {
+            let text = field.text.as_str();
+            match (field.kind, prefix.take()) {
+                (Kind::Date | Kind::Number, Some(Word::Julian)) => parts.read_julian(text)?,
+                (Kind::Number, Some(Word::IsoTime)) => parts.read_run_together(text, true)?,
+                (Kind::Date, before) => {
+                    parts.read_date_or_zone(text, style, before.is_some(), time_only, place)?
+                }
+                (Kind::Time, _) => parts.read_time(text)?,
+                (Kind::Zone, _) => {
+                    let zone = displacement(text)?;
+                    parts.add(ZONE)?;
+                    parts.zone = Some(Displacement::East(zone));
+                }
+                (Kind::Number, _) if time_only => parts.read_run_together(text, true)?,
+                (Kind::Number, _) => parts.read_number_field(text, style)?,
+                (Kind::Word | Kind::Special, _) => {
+                    let next = fields.get(place + 1);
+                    prefix = parts.read_word(text, style, next, time_only)?;
+                }
+            }
+        }
+        if prefix.is_some() {
+            return Err(Fault::Format);
+        }
+        parts.finish()?;
+        Ok(parts)
+    }
+
+    fn read_time(&mut self, text: &str) -> Result<()> {
+        let (hour, us) = clock(text)?;
+        if us > US_PER_DAY {
+            return Err(Fault::Field);
+        }
+        self.add(TIME)?;
+        (self.hour, self.time_us) = (hour, us);
+        Ok(())
+    }
+
+    fn read_julian(&mut self, text: &str) -> Result<()> {
+        let (whole, fraction) = text.split_at(text.find('.').unwrap_or(text.len()));
+        let day = number(whole)?;
+        (self.year, self.month, self.day) = calendar::civil(day - JULIAN_2000);
+        self.julian = true;
+        self.add(DATE)?;
+        if !fraction.is_empty() {
+            let fraction: f64 = format!("0{fraction}").parse().map_err(|_| Fault::Format)?;
+            self.add(TIME)?;
+            // Below a day.
+            self.time_us = (fraction * US_PER_DAY as f64) as i64;
+        }
+        Ok(())
+    }
+
+    fn read_date_or_zone(
+        &mut self,
+        text: &str,
+        style: &Style,
+        prefixed: bool,
+        time_only: bool,
+        place: usize,
+    ) -> Result<()> {
+        let is_number = text.starts_with(|c: char| c.is_ascii_digit());
+        if self.has_date() || prefixed || time_only && (place > 0 || !is_number) {
+            if is_number || prefixed {
+                // A time without colons and its zone: 040506-08.
+                let sign = text.find('-').ok_or(Fault::Format)?;
+                let (time, zone) = text.split_at(sign);
+                self.read_run_together(time, true)?;
+                let zone = displacement(zone)?;
+                self.add(ZONE)?;
+                self.zone = Some(Displacement::East(zone));
+                return Ok(());
+            }
+            let zone = Zone::in_date(text).ok_or_else(|| Fault::Zone(text.to_owned()))?;
+            self.add(ZONE)?;
+            self.zone = Some(Displacement::Named(zone));
+            return Ok(());
+        }
+        self.read_date(text, style)
+    }
+
+    /// Two or three fields with separators between them.
+    fn read_date(&mut self, text: &str, style: &Style) -> Result<()> {
+        let mut fields: Vec<&str> = Vec::new();
+        let mut rest = text;
+        // Letters and digits side by side are fields of their own.
+        while let Some(first) = rest.chars().next() {
+            if !first.is_ascii_alphanumeric() {
+                rest = rest.get(1..).unwrap_or_default();
+                continue;
+            }
+            let same = |c: char| c.is_ascii_digit() == first.is_ascii_digit() && c.is_ascii_alphanumeric();
+            let (field, after) = rest.split_at(rest.find(|c| !same(c)).unwrap_or(rest.len()));
+            fields.push(field);
+            rest = after;
+        }
+        let had = self.mask & DATE;
+        let mut numbers = Vec::new();
+        for field in &fields {
+            if field.starts_with(|c: char| c.is_ascii_alphabetic()) {
+                match word(field) {
+                    Some(Word::Month(month)) => {
+                        self.add(MONTH)?;
+                        self.month = month;
+                        self.has_text_month = true;
+                    }
+                    Some(Word::Ignored) => {}
+                    _ => return Err(Fault::Format),
+                }
+            } else {
+                numbers.push(*field);
+            }
+        }
+        for field in numbers {
+            self.read_number(field, style)?;
+        }
+        if self.mask & DATE & !had == 0 || self.mask & !(TIME | ZONE | ERA | WEEKDAY | HALF | DST) != DATE {
+            return Err(Fault::Format);
+        }
+        Ok(())
+    }
+
+    fn read_number_field(&mut self, text: &str, style: &Style) -> Result<()> {
+        let point = text.find('.');
+        match point {
+            Some(_) if self.mask & DATE == 0 => self.read_date(text, style),
+            Some(point) if point > 2 => self.read_run_together(text, false),
+            None if text.len() >= 6 && (self.mask & DATE == 0 || self.mask & TIME == 0) => {
+                self.read_run_together(text, false)
+            }
+            _ => self.read_number(text, style),
+        }
+    }
+
+    /// A number that is a year, a month or a day.
+    fn read_number(&mut self, text: &str, style: &Style) -> Result<()> {
+        if let Some(point) = text.find('.') {
+            if point > 2 {
+                return self.read_run_together(text, false);
+            }
+            return Err(Fault::Format);
+        }
+        let value = number(text)?;
+        let long = text.len() >= 3;
+        if text.len() == 3 && self.mask & DATE == YEAR && (1..=366).contains(&value) {
+            self.day_of_year = true;
+            self.day = value;
+            return self.add(MONTH | DAY);
+        }
+        let year_first = long || style.date_order == DateOrder::Ymd;
+        let mask = match self.mask & DATE {
+            0 if year_first => YEAR,
+            0 if style.date_order == DateOrder::Dmy => DAY,
+            0 => MONTH,
+            YEAR => MONTH,
+            MONTH if self.has_text_month && year_first => YEAR,
+            MONTH => DAY,
+            YEAR_MONTH if self.has_text_month && long && self.short_year => {
+                // 13-Feb-2001 where years come first: the first number was the day.
+                self.day = self.year;
+                self.year = value;
+                self.short_year = false;
+                return self.add(DAY);
+            }
+            YEAR_MONTH => DAY,
+            DAY => MONTH,
+            MONTH_DAY => YEAR,
+            DATE => return self.read_run_together(text, true),
+            _ => return Err(Fault::Format),
+        };
+        self.add(mask)?;
+        match mask {
+            YEAR => {
+                self.year = value;
+                self.short_year = text.len() <= 2;
+            }
+            MONTH => self.month = value,
+            _ => self.day = value,
+        }
+        Ok(())
+    }
+
+    /// A date or a time without separators.
+    fn read_run_together(&mut self, text: &str, only_time: bool) -> Result<()> {
+        let (digits, fraction) = text.split_at(text.find('.').unwrap_or(text.len()));
+        if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(Fault::Format);
+        }
+        let part = |from: usize, to: usize| digits.get(from..to).map_or(Err(Fault::Format), number);
+        let length = digits.len();
+        if fraction.is_empty() && !only_time && !self.has_date() && length >= 6 {
+            self.add(DATE)?;
+            self.day = part(length - 2, length)?;
+            self.month = part(length - 4, length - 2)?;
+            self.year = part(0, length - 4)?;
+            self.short_year = length == 6;
+            return Ok(());
+        }
+        if self.mask & TIME != 0 || length != 6 && length != 4 {
+            return Err(Fault::Format);
+        }
+        let second = if length == 6 { part(4, 6)? } else { 0 };
+        let (hour, minute) = (part(0, 2)?, part(2, 4)?);
+        let us = if fraction.is_empty() { 0 } else { fraction_us(fraction)? };
+        if minute > 59 || second > 60 {
+            return Err(Fault::Field);
+        }
+        self.add(TIME)?;
+        self.hour = hour;
+        self.time_us = hour * US_PER_HOUR + minute * US_PER_MINUTE + second * US_PER_SECOND + us;
+        if self.time_us > US_PER_DAY { Err(Fault::Field) } else { Ok(()) }
+    }
+
+    /// A word; one that says what comes next is handed back.
+    fn read_word(
+        &mut self,
+        text: &str,
+        style: &Style,
+        next: Option<&Field>,
+        time_only: bool,
+    ) -> Result<Option<Word>> {
+        let Some(meaning) = word(text) else {
+            let zone = match abbreviation(text) {
+                Some(east_s) => Displacement::East(east_s),
+                None => Displacement::Named(Zone::in_date(text).ok_or(Fault::Format)?),
+            };
+            self.add(ZONE)?;
+            self.zone = Some(zone);
+            return Ok(None);
+        };
+        match meaning {
+            Word::Month(month) => {
+                if self.mask & (MONTH | DAY) == MONTH
+                    && !self.has_text_month
+                    && (1..=31).contains(&self.month)
+                {
+                    self.day = self.month;
+                    self.mask &= !MONTH;
+                    self.add(DAY)?;
+                }
+                self.has_text_month = true;
+                self.add(MONTH)?;
+                self.month = month;
+            }
+            Word::Weekday => self.add(WEEKDAY)?,
+            Word::Before(before) => {
+                self.add(ERA)?;
+                self.before_christ = before;
+            }
+            Word::Afternoon(afternoon) => {
+                self.add(HALF)?;
+                self.afternoon = Some(afternoon);
+            }
+            Word::Ignored => {}
+            Word::IsoTime => {
+                let is_time = |field: &Field| matches!(field.kind, Kind::Number | Kind::Time | Kind::Date);
+                if !time_only && !self.has_date() || !next.is_some_and(is_time) {
+                    return Err(Fault::Format);
+                }
+                return Ok(Some(Word::IsoTime).filter(|_| next.is_some_and(|field| field.kind != Kind::Time)));
+            }
+            Word::Julian => return Ok(Some(Word::Julian)),
+            Word::Dst => {
+                self.add(DST)?;
+                match &mut self.zone {
+                    Some(Displacement::East(east_s)) => *east_s += 3600,
+                    _ => return Err(Fault::Format),
+                }
+            }
+            Word::Now => {
+                self.add(DATE | TIME | ZONE)?;
+                self.special = Some(Special::Now);
+            }
+            Word::Today(days) => {
+                let local = super::to_local(style.now_us, &style.zone).unwrap_or(0);
+                self.add(DATE)?;
+                (self.year, self.month, self.day) = calendar::civil(local.div_euclid(US_PER_DAY) + days);
+                self.julian = true;
+            }
+            Word::Zulu => {
+                self.add(ZONE)?;
+                self.zone = Some(Displacement::East(0));
+            }
+            Word::Midnight => {
+                self.add(TIME | ZONE)?;
+                self.zone = Some(Displacement::East(0));
+            }
+            Word::Epoch => {
+                self.add(DATE | TIME | ZONE)?;
+                self.special = Some(Special::Epoch);
+            }
+            Word::Infinity(positive) => {
+                self.add(DATE | TIME | ZONE)?;
+                self.special = Some(Special::Infinity(positive));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Checks the parts against each other.
+    fn finish(&mut self) -> Result<()> {
+        if self.special.is_some() {
+            return Ok(());
+        }
+        if self.mask & YEAR != 0 && !self.julian {
+            if self.before_christ {
+                if self.year <= 0 {
+                    return Err(Fault::Field);
+                }
+                self.year = 1 - self.year;
+            } else if self.short_year {
+                self.year += if self.year < 70 { 2000 } else { 1900 };
+            } else if self.year <= 0 {
+                return Err(Fault::Field);
+            }
+        }
+        if self.day_of_year {
+            (_, self.month, self.day) = calendar::civil(calendar::days(self.year, 1, self.day));
+        }
+        if self.mask & MONTH != 0 && !(1..=12).contains(&self.month) {
+            return Err(Fault::MonthOrDay);
+        }
+        if self.mask & DAY != 0 && !(1..=31).contains(&self.day) {
+            return Err(Fault::MonthOrDay);
+        }
+        if self.has_date() && self.day > calendar::days_in_month(self.year, self.month) {
+            return Err(Fault::Field);
+        }
+        if let Some(afternoon) = self.afternoon {
+            if self.hour > 12 {
+                return Err(Fault::Field);
+            }
+            if !afternoon && self.hour == 12 {
+                self.time_us -= 12 * US_PER_HOUR;
+            } else if afternoon && self.hour != 12 {
+                self.time_us += 12 * US_PER_HOUR;
+            }
+        }
+        Ok(())
+    }
+
+    fn days(&self) -> i64 {
+        calendar::days(self.year, self.month, self.day)
+    }
+}
+
+const YEAR_MONTH: u32 = YEAR | MONTH;
+const MONTH_DAY: u32 = MONTH | DAY;
+
+/// Reads a date.
+pub fn date(text: &str, style: &Style) -> std::result::Result<i32, SqlError> {
+    let parts = Parts::read(text, style, false).map_err(|fault| fault.of("date", text))?;
+    match parts.special {
+        Some(Special::Now) => {
+            let local = super::to_local(style.now_us, &style.zone).unwrap_or(0);
+            return Ok(i32::try_from(local.div_euclid(US_PER_DAY)).unwrap_or(0));
+        }
+        Some(Special::Epoch) => return Ok(-10_957),
+        Some(Special::Infinity(true)) => return Ok(DATE_INFINITY),
+        Some(Special::Infinity(false)) => return Ok(DATE_NEGATIVE_INFINITY),
+        None => {}
+    }
+    if !parts.has_date() {
+        return Err(Fault::Format.of("date", text));
+    }
+    check_date(parts.days()).ok_or_else(|| {
+        SqlError::new(SqlState::DATETIME_FIELD_OVERFLOW, format!("date out of range: \"{text}\""))
+    })
+}
+
+/// Reads a timestamp; `zoned` if it is one with time zone.
+pub fn timestamp(text: &str, style: &Style, zoned: bool) -> std::result::Result<i64, SqlError> {
+    let name = if zoned { "timestamp with time zone" } else { "timestamp" };
+    let parts = Parts::read(text, style, false).map_err(|fault| fault.of(name, text))?;
+    let out_of_range =
+        || SqlError::new(SqlState::DATETIME_FIELD_OVERFLOW, format!("timestamp out of range: \"{text}\""));
+    match parts.special {
+        Some(Special::Now) if zoned => return Ok(style.now_us),
+        Some(Special::Now) => return super::to_local(style.now_us, &style.zone).ok_or_else(out_of_range),
+        Some(Special::Epoch) => return Ok(-10_957 * US_PER_DAY),
+        Some(Special::Infinity(true)) => return Ok(INFINITY),
+        Some(Special::Infinity(false)) => return Ok(NEGATIVE_INFINITY),
+        None => {}
+    }
+    if !parts.has_date() {
+        return Err(Fault::Format.of(name, text));
+    }
+    let local = parts.days().checked_mul(US_PER_DAY).and_then(|us| us.checked_add(parts.time_us));
+    let local = local.ok_or_else(out_of_range)?;
+    if !zoned {
+        return check_timestamp(local).ok_or_else(out_of_range);
+    }
+    let east_s = match &parts.zone {
+        Some(Displacement::East(east_s)) => *east_s,
+        Some(Displacement::Named(zone)) => zone.at_local(local),
+        None => style.zone.at_local(local),
+    };
+    local.checked_sub(i64::from(east_s) * US_PER_SECOND).and_then(check_timestamp).ok_or_else(out_of_range)
+}
+
+/// Reads a time of day; `zoned` if it is one with time zone, which is in seconds west of Greenwich.
+pub fn time(text: &str, style: &Style, zoned: bool) -> std::result::Result<(i64, i32), SqlError> {
+    let name = if zoned { "time with time zone" } else { "time" };
+    let parts = Parts::read(text, style, true).map_err(|fault| fault.of(name, text))?;
+    let today = || super::to_local(style.now_us, &style.zone).unwrap_or(0).div_euclid(US_PER_DAY);
+    match parts.special {
+        Some(Special::Now) => {
+            let local = super::to_local(style.now_us, &style.zone).unwrap_or(0);
+            return Ok((local.rem_euclid(US_PER_DAY), -style.zone.at(style.now_us).0));
+        }
+        Some(_) => return Err(Fault::Format.of(name, text)),
+        None => {}
+    }
+    if parts.mask & TIME == 0 {
+        return Err(Fault::Format.of(name, text));
+    }
+    let day = if parts.has_date() { parts.days() } else { today() };
+    let local = day.saturating_mul(US_PER_DAY).saturating_add(parts.time_us);
+    let east_s = match &parts.zone {
+        Some(Displacement::East(east_s)) => *east_s,
+        Some(Displacement::Named(zone)) => zone.at_local(local),
+        None => style.zone.at_local(local),
+    };
+    Ok((parts.time_us, -east_s))
+}

@@ -1,0 +1,79 @@
+//! Real clients, and the real server beside ours: psql's scripts are played against both, and what
+//! it prints has to be the same.
+
+mod common;
+
+use common::{Postgres, plimsoll, program, psql, written};
+
+/// Plays a script against both servers, and says where what is printed differs first.
+fn difference(postgres: &Postgres, port: u16, arguments: &[&str], script: &str) -> Option<String> {
+    let [theirs, ours] = [postgres.port, port].map(|port| written(&psql(port, arguments, script), port));
+    let (theirs, ours): (Vec<&str>, Vec<&str>) = (theirs.lines().collect(), ours.lines().collect());
+    let first = ours.iter().zip(&theirs).position(|(ours, theirs)| ours != theirs);
+    let first = match first {
+        None if ours.len() == theirs.len() => return None,
+        first => first.unwrap_or(ours.len().min(theirs.len())),
+    };
+    let part = |lines: &[&str]| {
+        lines
+            .iter()
+            .skip(first.saturating_sub(3))
+            .take(12)
+            .map(|line| format!("    {line}\n"))
+            .collect::<String>()
+    };
+    Some(format!("{arguments:?}\n  ours:\n{}  PostgreSQL's:\n{}", part(&ours), part(&theirs)))
+}
+
+#[test]
+fn psql_prints_what_it_prints_of_postgresql() {
+    let Some(postgres) = Postgres::start() else { return };
+    let port = plimsoll();
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/scripts");
+    let mut scripts: Vec<_> = std::fs::read_dir(folder).expect("a folder").flatten().collect();
+    scripts.sort_by_key(std::fs::DirEntry::path);
+    assert!(!scripts.is_empty());
+    let mut differences = Vec::new();
+    for script in scripts {
+        let text = std::fs::read_to_string(script.path()).expect("a script");
+        let found = difference(&postgres, port, &["-a"], &text);
+        differences.extend(found.map(|found| format!("{}: {found}", script.path().display())));
+    }
+    for arguments in [
+        &["-c", "select 1"][..],
+        &["-c", "select 1; select 2 as two; selec 3"],
+        &["-c", "\\conninfo"],
+        &["-Atc", "select 'é', null, 1.5"],
+        &["-d", "postgres", "-c", "select current_database(), current_user"],
+        &["-v", "VERBOSITY=sqlstate", "-c", "select 1/0"],
+        &["-1", "-c", "set geqo = off", "-c", "show geqo", "-c", "select 1/0"],
+        &["-v", "x=7", "-c", "\\set", "-c", "\\echo :SERVER_VERSION_NUM"][..2],
+    ] {
+        differences.extend(difference(&postgres, port, arguments, ""));
+    }
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+#[test]
+fn pgbench_runs_in_every_mode() {
+    let (Some(pgbench), Some(_)) = (program("pgbench"), program("psql")) else {
+        eprintln!("NOT RUN: pgbench is not installed (apt-get install postgresql)");
+        return;
+    };
+    let port = plimsoll();
+    let script = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(script.path(), "\\set a random(1, 9)\nbegin;\nselect :a + 1;\nend;\n").expect("written");
+    for mode in ["simple", "extended", "prepared"] {
+        let output = std::process::Command::new(&pgbench)
+            .args(["-h", "127.0.0.1", "-U", "postgres", "-p", &port.to_string(), "-n", "-c", "2"])
+            .args(["-t", "50", "-M", mode, "-f"])
+            .arg(script.path())
+            .arg("postgres")
+            .output()
+            .expect("pgbench runs");
+        let said = written(&output, port);
+        assert!(output.status.success(), "{mode}: {said}");
+        assert!(said.contains("number of transactions actually processed: 100/100"), "{mode}: {said}");
+        assert!(said.contains("number of failed transactions: 0 "), "{mode}: {said}");
+    }
+}
