@@ -162,6 +162,19 @@ pub struct BenchArgs {
     /// does: a transaction is committed when it is on disk. Removed after each run.
     #[arg(long, value_name = "DIR", help_heading = "Scale", conflicts_with_all = ["processes", "cluster"])]
     pub data_dir: Option<PathBuf>,
+    /// Run with several durabilities interleaved, `none,sync`; the first is the reference. Needs
+    /// --data-dir.
+    ///
+    /// `none` keeps everything in memory, `async` writes it to disk without waiting for that, `sync`
+    /// commits when it is there. As with --compare,
+    /// every repetition runs each once, and every other one in reverse; both flags together run
+    /// every pair with every durability.
+    #[arg(long, value_name = "DURABILITY,...", help_heading = "Scale")]
+    pub compare_durability: Option<String>,
+    /// After each run, write what the logs wrote in the measured time again to bare files, in the
+    /// same pieces with a sync after each, and say how much faster that is. Needs --data-dir.
+    #[arg(long, help_heading = "Scale")]
+    pub replay_raw: bool,
     /// Allow more shards than cores: then some share a thread, or processes a core.
     #[arg(long, help_heading = "Scale")]
     pub oversubscribe: bool,
@@ -308,6 +321,10 @@ const EXAMPLES: &[(&str, &str)] = &[
     (
         "plimsoll bench smallbank --data-dir /var/tmp --concurrency 256",
         "Commits that are on disk before they are answered; more in flight share a sync.",
+    ),
+    (
+        "plimsoll bench smallbank --data-dir /var/tmp --concurrency 256 --compare-durability none,sync --replay-raw",
+        "What that costs, and how much of the disk's speed the logs reach.",
     ),
     (
         "plimsoll bench smallbank --accounts 1000 --duration 2s --check",

@@ -1,15 +1,15 @@
-//! The order of all runs of a benchmark: pairs, repetitions, loads.
+//! The order of all runs of a benchmark: pairs, durabilities, repetitions, loads.
 //!
-//! A comparison runs its pairs one after the other, A B C, C B A, A B C, each on a freshly loaded
-//! database, and takes ratios within a repetition.
+//! A comparison runs its sides, pairs or durabilities, one after the other, A B C, C B A, A B C,
+//! each on a freshly loaded database, and takes ratios within a repetition.
 //!
 //! With `--load` it does so at every load in turn: what is compared at a load ran as near to each
 //! other as without an axis, and of an axis that is interrupted the first loads are complete.
 //!
-//! Shares are those of each pair's own peak, which is found first: a closed loop with the default
+//! Shares are those of each side's own peak, which is found first: a closed loop with the default
 //! number of transactions in flight, and twice as many until throughput grows no more. With the
-//! peak of one pair for all, a pair that is half as fast would have its whole curve beyond what it
-//! can do. Curves are drawn over transactions per second, so they can be compared all the same.
+//! peak of one side for all, one that is half as fast would have its whole curve beyond what it can
+//! do. Curves are drawn over transactions per second, so they can be compared all the same.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -18,11 +18,11 @@ use std::time::Instant;
 use plimsoll_engine::machine;
 use plimsoll_page::progress::Progress;
 use plimsoll_page::units;
-use plimsoll_txn::pairs::{Pair, Protocol};
+use plimsoll_txn::pairs::Protocol;
 use plimsoll_workloads::AnyWorkload;
 
 use super::cli::axis::Load;
-use super::cli::plan::{BenchPlan, CLIENTS_MAX};
+use super::cli::plan::{BenchPlan, CLIENTS_MAX, Side};
 use super::empty_document;
 use super::report::model::{self, Document, Run};
 use super::report::points;
@@ -33,7 +33,7 @@ use super::workload;
 /// is within the noise of two runs.
 const GROWS: f64 = 1.05;
 
-/// Runs the pairs of a plan in turn, as often and at as many loads as it says, and derives their
+/// Runs the sides of a plan in turn, as often and at as many loads as it says, and derives their
 /// ratios.
 pub fn compare(
     workload: &Arc<dyn AnyWorkload>,
@@ -66,8 +66,8 @@ struct Course<'a> {
     progress: Progress,
     interrupted: &'a AtomicBool,
     document: Document,
-    /// Of each pair, if shares of it are asked for.
-    peaks: Vec<(Pair, Peak)>,
+    /// Of each side, if shares of it are asked for.
+    peaks: Vec<(Side, Peak)>,
 }
 
 /// The largest throughput that a closed loop reached.
@@ -82,7 +82,8 @@ impl Course<'_> {
     /// Runs at all loads of the plan.
     fn follow_axis(&mut self) -> Result<(), Failure> {
         let (begun, plan) = (Instant::now(), self.plan);
-        let runs_per_load = plan.pairs.len() * plan.runs as usize;
+        let sides = plan.sides();
+        let runs_per_load = sides.len() * plan.runs as usize;
         let runs = runs_per_load * plan.loads.len();
         let each = plan.warmup + plan.duration;
         self.progress.note(&format!(
@@ -94,9 +95,9 @@ impl Course<'_> {
         ));
         if matches!(plan.loads[0], Load::Share(_)) {
             self.progress.note("before them, two runs or more of each pair find its peak");
-            for &pair in &plan.pairs {
-                let peak = self.find_peak(pair)?;
-                self.peaks.push((pair, peak));
+            for side in sides {
+                let peak = self.find_peak(side)?;
+                self.peaks.push((side, peak));
             }
         }
         for (number, &load) in plan.loads.iter().enumerate() {
@@ -122,36 +123,36 @@ impl Course<'_> {
         self.interrupted.load(SeqCst) && self.document.all_runs().next().is_some()
     }
 
-    /// Runs each pair as often as the plan says.
+    /// Runs each side as often as the plan says.
     fn repeat(&mut self, load: Option<Load>) -> Result<(), Failure> {
-        let mut pairs = self.plan.pairs.clone();
+        let mut sides = self.plan.sides();
         for repetition in 1..=self.plan.runs {
-            for &pair in &pairs {
+            for &side in &sides {
                 if self.ends() {
                     return Ok(());
                 }
-                let plan = load.map_or_else(|| self.plan.clone(), |load| self.at(load, pair));
-                let run = self.run(&plan, pair, load, repetition)?;
+                let plan = load.map_or_else(|| self.plan.of(side), |load| self.at(load, side));
+                let run = self.run(&plan, side, load, repetition)?;
                 self.document.runs.push(run);
             }
             // What comes after what has an effect, which cancels out if both orders take turns.
-            pairs.reverse();
+            sides.reverse();
         }
         Ok(())
     }
 
-    fn run(&self, plan: &BenchPlan, pair: Pair, load: Option<Load>, repetition: u32) -> Result<Run, Failure> {
-        let run = run::run(self.workload, plan, pair, repetition, self.progress, self.interrupted)?;
+    fn run(&self, plan: &BenchPlan, side: Side, load: Option<Load>, repetition: u32) -> Result<Run, Failure> {
+        let run = run::run(self.workload, plan, side, repetition, self.progress, self.interrupted)?;
         Ok(Run { at_load: load.map(|load| load.to_string()), ..run })
     }
 
-    /// The plan of a run of a pair at a load.
-    fn at(&self, load: Load, pair: Pair) -> BenchPlan {
-        let plan = self.plan.clone();
+    /// The plan of a run of a side at a load.
+    fn at(&self, load: Load, side: Side) -> BenchPlan {
+        let plan = self.plan.of(side);
         match load {
             Load::InFlight(concurrency) => BenchPlan { concurrency: concurrency as usize, ..plan },
             Load::Share(percent) => {
-                let peak = self.peaks.iter().find(|(of, _)| *of == pair).map(|(_, peak)| *peak);
+                let peak = self.peaks.iter().find(|(of, _)| *of == side).map(|(_, peak)| *peak);
                 let Peak { concurrency, throughput_tps } = peak.unwrap_or_default();
                 let rate = (throughput_tps * percent as f64 / 100.0).round().max(1.0);
                 BenchPlan { concurrency, rate: Some(rate as u64), ..plan }
@@ -159,13 +160,13 @@ impl Course<'_> {
         }
     }
 
-    /// Finds the peak of a pair, in a run for each number of transactions in flight.
-    fn find_peak(&mut self, pair: Pair) -> Result<Peak, Failure> {
+    /// Finds the peak of a side, in a run for each number of transactions in flight.
+    fn find_peak(&mut self, side: Side) -> Result<Peak, Failure> {
         let mut best = Peak { concurrency: self.plan.concurrency, throughput_tps: 0.0 };
         let mut concurrency = best.concurrency;
         while concurrency * self.plan.coordinators <= CLIENTS_MAX && !self.ends() {
             let load = Load::InFlight(concurrency as u64);
-            let run = self.run(&self.at(load, pair), pair, Some(load), 1)?;
+            let run = self.run(&self.at(load, side), side, Some(load), 1)?;
             let throughput_tps = run.throughput_tps;
             self.document.peaks.push(run);
             let grows = throughput_tps > GROWS * best.throughput_tps;
@@ -238,6 +239,44 @@ mod tests {
         let (least, most) =
             medians.fold((f64::INFINITY, 0.0), |(low, high), p50| (p50.min(low), p50.max(high)));
         Latencies { least, most }
+    }
+
+    #[test]
+    fn durabilities_take_turns_and_only_what_is_kept_is_written_again() {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let flags = format!(
+            "--data-dir {} --compare-durability none,sync --replay-raw --runs 2",
+            scratch.path().display()
+        );
+        let document = compared(&flags, false);
+        assert_eq!(
+            order(&document.runs),
+            [
+                "occ/dst none, repetition 1",
+                "occ/dst sync, repetition 1",
+                "occ/dst sync, repetition 2",
+                "occ/dst none, repetition 2"
+            ]
+        );
+        for run in &document.runs {
+            let durability = run.config.get("durability").cloned();
+            assert_eq!(durability, run.durability.clone().map(Into::into));
+            let Some(disk) = run.disk else {
+                assert_eq!(run.durability.as_deref(), Some("none"));
+                continue;
+            };
+            assert_eq!(run.durability.as_deref(), Some("sync"));
+            assert!(disk.syncs > 0 && disk.bytes >= 64 * disk.syncs, "{disk:?}");
+            // The record begins before the measured interval and ends after it.
+            assert!(disk.log.seconds > run.seconds - 0.01, "{disk:?} of {} s", run.seconds);
+            assert!(disk.log.sync_us > 0.0 && disk.bare.sync_us > 0.0, "{disk:?}");
+            let ratio = disk.bare.seconds / disk.log.seconds;
+            assert!((disk.ratio / ratio - 1.0).abs() < 1e-9, "{disk:?}");
+        }
+        let ratio = document.ratios.first().expect("there is one");
+        assert_eq!((ratio.of.as_str(), ratio.to.as_str()), ("occ/dst sync", "occ/dst none"));
+        assert!(document.all_checks_hold());
+        assert_eq!(std::fs::read_dir(scratch.path()).expect("it is there").count(), 0, "all is removed");
     }
 
     #[test]

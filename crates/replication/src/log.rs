@@ -105,6 +105,8 @@ pub struct Log {
     /// No segment has had a larger sequence.
     last: u64,
     head: Head,
+    /// Lengths in bytes of the writes of the last append.
+    writes: Vec<u32>,
 }
 
 impl Log {
@@ -165,8 +167,17 @@ impl Log {
         };
         let Files { segments, unbegun, spares, last } = found;
         let next_spare = spares.iter().map(|&(number, _)| number + 1).max().unwrap_or(0);
-        let mut log =
-            Log { disk, identity, segment_bytes, segments, spares: Vec::new(), next_spare, last, head };
+        let mut log = Log {
+            disk,
+            identity,
+            segment_bytes,
+            segments,
+            spares: Vec::new(),
+            next_spare,
+            last,
+            head,
+            writes: Vec::new(),
+        };
         log.tidy(unbegun, spares).await;
         Ok((log, recovered))
     }
@@ -198,10 +209,16 @@ impl Log {
         self.head.link.at.index
     }
 
+    /// The writes of the last append, by their lengths in bytes; each was followed by a sync.
+    pub fn writes(&self) -> &[u32] {
+        &self.writes
+    }
+
     /// Writes entries behind the last one, and syncs. When it returns without an error, they are on
     /// disk; after an error the next append may have the same entries or others. Dropping the
     /// future leaves the log as an error does.
     pub async fn append(&mut self, entries: &Entries) -> Result<(), LogError> {
+        self.writes.clear();
         let room = self.head.offset.map_or(0, |offset| self.segment_bytes - offset);
         let pieces = split(entries.buffer(), room, self.segment_bytes - SEGMENT_HEADER);
         let begun = pieces.iter().filter(|piece| piece.begins).count();
@@ -261,7 +278,7 @@ impl Log {
         assert_eq!(part, head.link.at.part, "parts follow each other");
         let batch = Batch { first: head.link, count, more, durable: head.link.at.index, body };
         let checksum = batch.encode(seed(&self.identity, sequence), &mut bytes);
-        let behind = offset + bytes.len();
+        let (behind, length) = (offset + bytes.len(), bytes.len() as u32);
         *written = true;
         if !planted(Mistake::DoubtKept) {
             self.head.offset = None;
@@ -273,6 +290,7 @@ impl Log {
             Err(_) if planted(Mistake::SyncRepeated) => self.disk.sync(file).await?,
             synced => synced?,
         }
+        self.writes.push(length);
         *head = Head { link: Link { at: batch.end(), before: checksum }, offset: Some(behind) };
         Ok(())
     }

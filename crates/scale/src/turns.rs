@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use plimsoll_args::JsonOutput;
 use plimsoll_bench::cli::LockPolicy;
-use plimsoll_bench::cli::plan::{BenchPlan, OraclePlan};
+use plimsoll_bench::cli::plan::{BenchPlan, OraclePlan, Side};
 use plimsoll_bench::run;
 use plimsoll_engine::machine;
 use plimsoll_page::progress::Progress;
@@ -126,7 +126,8 @@ impl Bench {
 
     fn measure(&mut self, duration: Duration, interrupted: &AtomicBool) -> std::io::Result<()> {
         let plan = plan(self.pair, self.shards, duration);
-        let run = run::run(&self.load, &plan, self.pair, 1, Progress::Silent, interrupted);
+        let side = Side { pair: self.pair, durability: None };
+        let run = run::run(&self.load, &plan, side, 1, Progress::Silent, interrupted);
         let run = run.map_err(std::io::Error::other)?;
         self.committed += run.committed;
         self.aborted += run.transactions.iter().map(|(_, kind)| kind.aborted - kind.aborts.user).sum::<u64>();
@@ -179,6 +180,9 @@ fn plan(pair: Pair, shards: usize, duration: Duration) -> BenchPlan {
         processes: None,
         cluster: None,
         data_dir: None,
+        kept: plimsoll_engine::Durability::Sync,
+        durabilities: Vec::new(),
+        replay_raw: false,
         fill: false,
         loads: Vec::new(),
         concurrency: CONCURRENCY,

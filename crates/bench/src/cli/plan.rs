@@ -6,12 +6,13 @@
 //! the number of cores, the free memory and the output's directory, so every sentence has a test in
 //! `tests.rs`.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_args::{JsonOutput, Refusal, Switch, json_output, refuse, within};
-use plimsoll_engine::{Cluster, is_logged, machine};
+use plimsoll_engine::{Cluster, Durability, is_logged, machine};
 use plimsoll_page::file::check_writable;
 use plimsoll_page::units;
 use plimsoll_txn::pairs::{LEGAL_PAIRS, Pair, Protocol, Scheme};
@@ -29,6 +30,8 @@ const PROCESSES_MAX: u64 = 64;
 /// Transactions in flight over all shards. Each is a client's, and the number of a client has 16
 /// bits ([`plimsoll_workloads::Workload::client`]).
 pub const CLIENTS_MAX: usize = 65_535;
+/// Durabilities that can be compared.
+const COMPARED: [Durability; 3] = [Durability::None, Durability::Async, Durability::Sync];
 /// More transactions per second than any machine runs.
 const RATE_MAX: u64 = 1_000_000_000;
 
@@ -67,6 +70,13 @@ pub struct BenchPlan {
     pub coordinators: usize,
     /// Where what is committed is kept, in a directory for each run; none: in memory only.
     pub data_dir: Option<PathBuf>,
+    /// What of it outlives the process, if there is a directory.
+    pub kept: Durability,
+    /// What is compared, the reference first; empty without such a comparison. Of a plan for one
+    /// run `data_dir` says which of them it has.
+    pub durabilities: Vec<Durability>,
+    /// Whether what logs write is then written to bare files.
+    pub replay_raw: bool,
     /// Bytes that the data may take in all processes; none: most of what there is.
     pub memory: Option<u64>,
     /// Transactions per second to start over all shards; none: one after the other, as fast as they
@@ -90,6 +100,22 @@ pub struct BenchPlan {
     pub report: Option<PathBuf>,
     /// Whether to keep standard error silent.
     pub quiet: bool,
+}
+
+/// One side of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Side {
+    /// Protocol and scheme.
+    pub pair: Pair,
+    /// What outlives the database, if that is compared.
+    pub durability: Option<Durability>,
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.pair)?;
+        self.durability.map_or(Ok(()), |durability| write!(f, " {durability}"))
+    }
 }
 
 /// How shards talk to the timestamp oracle.
@@ -122,6 +148,7 @@ impl BenchArgs {
         self.of_the_workload.refuse_others(workload)?;
         self.refuse_flags_without_effect(&pairs)?;
         self.refuse_what_is_not_kept(&pairs)?;
+        let durabilities = self.durabilities()?;
         let (processes, shards) = self.shards(cores)?;
         let seed = self.seed.unwrap_or(1);
         let distributed = self.distributed;
@@ -164,7 +191,7 @@ impl BenchArgs {
         if duration.is_zero() {
             refuse!("--duration 0s measures nothing: give a time such as 10s");
         }
-        let runs_default = if pairs.len() > 1 { 3 } else { 1 };
+        let runs_default = if pairs.len() > 1 || !durabilities.is_empty() { 3 } else { 1 };
         let runs = within(self.runs.unwrap_or(runs_default), "runs", 1, 1000)?;
         let online = within(self.check_online.unwrap_or(2), "check-online", 0, 1000)?;
         let on = |switch: Option<Switch>, default| switch.unwrap_or(default) == Switch::On;
@@ -172,6 +199,9 @@ impl BenchArgs {
             scale,
             pairs,
             data_dir: self.data_dir.clone(),
+            kept: Durability::Sync,
+            durabilities,
+            replay_raw: self.replay_raw,
             memory: self.memory,
             lock_policy: self.lock_policy.unwrap_or(LockPolicy::WaitDie),
             one_round: self.one_round,
@@ -278,12 +308,48 @@ impl BenchArgs {
         Ok(())
     }
 
-    /// Judges `--data-dir`.
+    /// The durabilities of a comparison, if there is one.
+    fn durabilities(&self) -> Result<Vec<Durability>, Refusal> {
+        let Some(list) = &self.compare_durability else { return Ok(Vec::new()) };
+        let mut durabilities = Vec::new();
+        for text in list.split(',').map(str::trim) {
+            let known = COMPARED.into_iter().find(|known| known.to_string() == text);
+            let Some(durability) = known else {
+                let known = COMPARED.map(|known| known.to_string()).join(", ");
+                refuse!("--compare-durability: there is no durability {text:?}; there are {known}");
+            };
+            if durabilities.contains(&durability) {
+                refuse!("--compare-durability names {durability} twice: leave one out");
+            }
+            durabilities.push(durability);
+        }
+        if durabilities.len() < 2 {
+            refuse!("--compare-durability needs at least two durabilities, such as none,sync");
+        }
+        Ok(durabilities)
+    }
+
+    /// Judges `--data-dir`, and what needs it.
     fn refuse_what_is_not_kept(&self, pairs: &[Pair]) -> Result<(), Refusal> {
-        let Some(directory) = &self.data_dir else { return Ok(()) };
+        let Some(directory) = &self.data_dir else {
+            for (flag, given) in
+                [("compare-durability", self.compare_durability.is_some()), ("replay-raw", self.replay_raw)]
+            {
+                if given {
+                    refuse!("--{flag} needs a disk: say with --data-dir where data is kept");
+                }
+            }
+            return Ok(());
+        };
         if let Some(pair) = pairs.iter().find(|&&pair| !is_logged(pair)) {
             refuse!(
                 "--data-dir: what is committed under {pair} cannot be kept on disk; choose occ, two_pl or client_2pc under dst, none or rc"
+            );
+        }
+        let goes_back = self.compare_durability.as_ref().is_some_and(|list| list.contains("async"));
+        if let Some(pair) = pairs.iter().find(|pair| goes_back && pair.scheme != Scheme::Dst) {
+            refuse!(
+                "--compare-durability: under {pair} a database cannot go back to one timestamp; choose dst"
             );
         }
         if !directory.is_dir() {
@@ -342,6 +408,32 @@ impl BenchPlan {
         self.shards / self.processes.unwrap_or(1)
     }
 
+    /// What outlives a database of this plan.
+    pub fn durability(&self) -> Durability {
+        if self.data_dir.is_some() { self.kept } else { Durability::None }
+    }
+
+    /// What is compared: every pair with every durability. The reference is the first.
+    pub fn sides(&self) -> Vec<Side> {
+        let durabilities: Vec<Option<Durability>> = match self.durabilities.as_slice() {
+            [] => vec![None],
+            several => several.iter().copied().map(Some).collect(),
+        };
+        let of = |&pair: &Pair| durabilities.iter().map(move |&durability| Side { pair, durability });
+        self.pairs.iter().flat_map(of).collect()
+    }
+
+    /// The plan of the runs of one side.
+    pub fn of(&self, side: Side) -> BenchPlan {
+        let mut plan = self.clone();
+        match side.durability {
+            Some(Durability::None) => plan.data_dir = None,
+            Some(kept) => plan.kept = kept,
+            None => {}
+        }
+        plan
+    }
+
     /// Everything that was set, as the report shows it for a run of this pair. Settings that have
     /// no effect on the pair are left out.
     pub fn config(&self, pair: Pair) -> Named<Value> {
@@ -384,8 +476,8 @@ impl BenchPlan {
             }
             Scheme::None => {}
         }
-        if self.data_dir.is_some() {
-            set("durability", "sync".into());
+        if self.data_dir.is_some() || !self.durabilities.is_empty() {
+            set("durability", self.durability().to_string().into());
         }
         if let Some(memory) = self.memory {
             set("memory_bytes", memory.into());

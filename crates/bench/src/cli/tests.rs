@@ -177,6 +177,40 @@ fn what_cannot_be_kept_on_disk_is_refused() {
 }
 
 #[test]
+fn durabilities_are_compared_on_a_disk_and_each_is_named_once() {
+    let here = std::env::temp_dir();
+    let kept = format!("bench smallbank --data-dir {}", here.to_str().expect("a plain name"));
+    let both =
+        plan(&format!("{kept} --compare-durability none,sync --compare occ/dst,occ/none")).expect("fine");
+    let sides: Vec<String> = both.sides().iter().map(Side::to_string).collect();
+    assert_eq!(sides, ["occ/dst none", "occ/dst sync", "occ/none none", "occ/none sync"]);
+    let kept_by: Vec<bool> = both.sides().iter().map(|&side| both.of(side).data_dir.is_some()).collect();
+    assert_eq!((kept_by, both.runs), (vec![false, true, false, true], 3));
+    let one = plan(&format!("{kept} --replay-raw")).expect("fine");
+    assert!(one.replay_raw && one.of(one.sides()[0]).data_dir.is_some() && one.sides().len() == 1);
+    let nothing = "needs a disk: say with --data-dir where data is kept";
+    refuses("bench smallbank --replay-raw", &format!("--replay-raw {nothing}"));
+    refuses("bench smallbank --compare-durability none,sync", &format!("--compare-durability {nothing}"));
+    refuses(
+        &format!("{kept} --compare-durability none,fsync"),
+        "--compare-durability: there is no durability \"fsync\"; there are none, sync",
+    );
+    refuses(
+        &format!("{kept} --compare-durability sync"),
+        "--compare-durability needs at least two durabilities, such as none,sync",
+    );
+    refuses(
+        &format!("{kept} --compare-durability sync,sync"),
+        "--compare-durability names sync twice: leave one out",
+    );
+    refuses(
+        &format!("{kept} --scheme vts --compare-durability none,sync"),
+        "--data-dir: what is committed under occ/vts cannot be kept on disk; choose occ, two_pl or \
+         client_2pc under dst, none or rc",
+    );
+}
+
+#[test]
 fn impossible_sizes_are_refused() {
     refuses("bench tpcc --warehouses 0", "--warehouses 0 is too small: give 1 or more");
     refuses("bench tpcc --warehouses-per-shard 0", "--warehouses-per-shard 0 is too small: give 1 or more");

@@ -71,6 +71,9 @@ pub struct Run {
     pub protocol: String,
     /// `dst`, `gts`, `vts`, `rc`, `none`.
     pub scheme: String,
+    /// What outlives the database, `none` or `sync`; absent unless durabilities are compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub durability: Option<String>,
     /// Whether the pair promises serializability. `rc` does not.
     pub serializable: bool,
     /// Everything that was set, by the names of the flags, snake case.
@@ -120,6 +123,10 @@ pub struct Run {
     /// The dependency graph of ROCOCO; absent under other protocols.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub graph: Option<Graph>,
+    /// What logs wrote in the measured interval, and bare files after it; absent without
+    /// `--replay-raw`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disk: Option<DiskFigures>,
     /// What processes sent each other; absent if there is one. The one after all that hold data is
     /// the oracle's.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -163,6 +170,58 @@ pub struct Graph {
     pub memory_bytes: u64,
     /// And at most, like `vertices_max`.
     pub memory_bytes_max: u64,
+}
+
+/// What the logs of all shards wrote, and how long bare files took for the same: as many bytes in
+/// the same pieces, with a sync after each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct DiskFigures {
+    /// Bytes that the logs wrote.
+    pub bytes: u64,
+    /// In so many pieces.
+    pub syncs: u64,
+    /// The logs.
+    pub log: DiskSpeed,
+    /// The bare files.
+    pub bare: DiskSpeed,
+    /// Bytes per second of the logs relative to those of the bare files; that of syncs per second
+    /// is the same.
+    pub ratio: f64,
+    /// The same for the time in which there was something to write.
+    pub busy_ratio: f64,
+}
+
+/// How fast something was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct DiskSpeed {
+    /// From the beginning to the end.
+    pub seconds: f64,
+    /// All files together.
+    pub bytes_per_second: f64,
+    /// All files together.
+    pub syncs_per_second: f64,
+    /// How long a write and its sync took, in microseconds: the mean.
+    pub sync_us: f64,
+}
+
+impl DiskSpeed {
+    /// Of so many bytes and syncs. `busy_seconds` is the sum over all files.
+    pub fn new(bytes: u64, syncs: u64, seconds: f64, busy_seconds: f64) -> DiskSpeed {
+        DiskSpeed {
+            seconds,
+            bytes_per_second: per(bytes as f64, seconds),
+            syncs_per_second: per(syncs as f64, seconds),
+            sync_us: per(1e6 * busy_seconds, syncs as f64),
+        }
+    }
+}
+
+impl DiskFigures {
+    /// Derives the ratios.
+    pub fn new(bytes: u64, syncs: u64, log: DiskSpeed, bare: DiskSpeed) -> DiskFigures {
+        let ratio = per(log.bytes_per_second, bare.bytes_per_second);
+        DiskFigures { bytes, syncs, log, bare, ratio, busy_ratio: per(bare.sync_us, log.sync_us) }
+    }
 }
 
 /// Aborted attempts by reason; the fields are the reasons' names.
@@ -515,9 +574,11 @@ impl Run {
         format!("{}{at_load}, repetition {}", self.pair(), self.repetition)
     }
 
-    /// Protocol and scheme as the command line writes them: `occ/dst`.
+    /// Protocol and scheme as the command line writes them, `occ/dst`, and the durability if that is
+    /// compared, `occ/dst sync`.
     pub fn pair(&self) -> String {
-        format!("{}/{}", self.protocol, self.scheme)
+        let pair = format!("{}/{}", self.protocol, self.scheme);
+        self.durability.iter().fold(pair, |pair, durability| format!("{pair} {durability}"))
     }
 
     /// Processor time per committed transaction, in microseconds.

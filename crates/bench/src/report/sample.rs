@@ -4,8 +4,8 @@ use plimsoll_engine::machine::Machine;
 use serde_json::json;
 
 use super::model::{
-    Aborts, Check, CheckerFigures, Document, Latency, Load, Named, Run, TableSize, Timeline, TransactionType,
-    ratios,
+    Aborts, Check, CheckerFigures, DiskFigures, DiskSpeed, Document, Latency, Load, Named, Run, TableSize,
+    Timeline, TransactionType, ratios,
 };
 use super::points::points;
 
@@ -47,6 +47,25 @@ pub fn failing() -> Document {
                 .into(),
     });
     document(vec![run])
+}
+
+/// One pair with two durabilities, whose logs were measured against bare files.
+pub fn durabilities() -> Document {
+    let mut runs = Vec::new();
+    for repetition in 1..=3 {
+        for (durability, share) in [("none", 1.0), ("sync", 0.1)] {
+            let mut run = run(PAIRS[0], repetition, share * (1.0 + 0.02 * f64::from(repetition)));
+            run.durability = Some(durability.into());
+            let (bytes, syncs, bare_seconds) = (80_000_000, 62_000, 8.0 + 0.3 * f64::from(repetition));
+            run.disk = (durability == "sync").then(|| {
+                let log = DiskSpeed::new(bytes, syncs, 10.0, 17.5);
+                let bare = DiskSpeed::new(bytes, syncs, bare_seconds, 1.9 * bare_seconds);
+                DiskFigures::new(bytes, syncs, log, bare)
+            });
+            runs.push(run);
+        }
+    }
+    document(runs)
 }
 
 /// Two pairs at three loads, two repetitions each. Beyond what it can do, a pair is slower and

@@ -16,7 +16,7 @@ use plimsoll_page::terminal::{Terminal, wrap};
 use plimsoll_page::units;
 use plimsoll_workloads::registry::Registration;
 
-use super::model::{Aborts, Check, Document, Latency, Link, Run, Spread, per};
+use super::model::{Aborts, Check, DiskFigures, Document, Latency, Link, Run, Spread, per};
 
 /// Checks that hold whose names are shown.
 const NAMES_MAX: usize = 24;
@@ -74,6 +74,7 @@ fn figures(run: &Run, terminal: Terminal) -> String {
         text.push_str(&abort_reasons(run).render(terminal.width));
         text.push('\n');
     }
+    text.push_str(&disks(&[run], terminal));
     for (label, value) in totals(run) {
         text.push_str(&labelled(label, &value, terminal.width));
     }
@@ -85,7 +86,7 @@ fn comparison(document: &Document, terminal: Terminal) -> String {
     let pairs = document.pairs();
     let first = &document.runs[0];
     let runs = document.runs_of(&pairs[0]).len();
-    let what = if pairs.len() == 1 { pairs[0].clone() } else { format!("{} pairs", pairs.len()) };
+    let what = compared(document, &pairs);
     let times = format!("{runs} × {} each", units::seconds(first.seconds));
     let mut text = heading(first, &what, &times, terminal);
     text.push('\n');
@@ -96,6 +97,7 @@ fn comparison(document: &Document, terminal: Terminal) -> String {
         text.push_str(&latency_table(document, &pairs).render(terminal.width));
         text.push('\n');
     }
+    text.push_str(&disks(&document.runs.iter().collect::<Vec<_>>(), terminal));
     if document.runs.iter().any(|run| !run.serializable) {
         let note = "NO: not serializable, only a yardstick.";
         text.push_str(&terminal.red(&wrap(note, terminal.width, 0)));
@@ -122,7 +124,7 @@ fn comparison(document: &Document, terminal: Terminal) -> String {
 fn loads(document: &Document, terminal: Terminal) -> String {
     let pairs = document.pairs();
     let runs: Vec<&Run> = document.all_runs().collect();
-    let what = if pairs.len() == 1 { pairs[0].clone() } else { format!("{} pairs", pairs.len()) };
+    let what = compared(document, &pairs);
     let repetitions = document.points.iter().map(|point| point.runs).max().unwrap_or(0);
     let times = match repetitions {
         0 | 1 => format!("{} each", units::seconds(runs[0].seconds)),
@@ -136,6 +138,7 @@ fn loads(document: &Document, terminal: Terminal) -> String {
         text.push_str(&loads_table(document, &pairs).render(terminal.width));
     }
     text.push('\n');
+    text.push_str(&disks(&runs, terminal));
     let yardsticks =
         pairs.iter().filter(|pair| runs.iter().any(|run| run.pair() == **pair && !run.serializable));
     for pair in yardsticks {
@@ -152,6 +155,22 @@ fn loads(document: &Document, terminal: Terminal) -> String {
         text.push_str(&wrap("Interrupted: these are the loads so far.", terminal.width, 0));
     }
     text + &checks(&runs, terminal)
+}
+
+/// What a comparison is between.
+fn compared(document: &Document, pairs: &[String]) -> String {
+    let durabilities = || document.runs.iter().filter_map(|run| run.durability.as_ref());
+    match pairs {
+        [only] => only.clone(),
+        [first, ..] if durabilities().next().is_some() => {
+            let pair = first.split(' ').next().unwrap_or_default();
+            match pairs.iter().all(|other| other.split(' ').next() == Some(pair)) {
+                true => format!("{pair}, {} durabilities", pairs.len()),
+                false => format!("{} pairs with durabilities", pairs.len()),
+            }
+        }
+        _ => format!("{} pairs", pairs.len()),
+    }
 }
 
 /// What shares are shares of, in sentences; none if loads are not shares.
@@ -452,10 +471,11 @@ fn pairs_table(document: &Document, pairs: &[String]) -> Columns {
     columns
 }
 
-/// Median and 99th percentile of each transaction type, by pair: medians over the repetitions.
+/// Median and 99th percentile of all transactions and of each type, by pair: medians over the repetitions.
 fn latency_table(document: &Document, pairs: &[String]) -> Columns {
     let names = document.type_names();
     let mut headers = vec![("latency", 0), ("", 0)];
+    headers.push(("all", 0));
     headers.extend(names.iter().enumerate().map(|(i, name)| (*name, i)));
     let mut columns = Columns::new(&headers, false);
     for pair in pairs {
@@ -465,13 +485,62 @@ fn latency_table(document: &Document, pairs: &[String]) -> Columns {
                 let types = runs.iter().filter_map(|run| run.transactions.get(name));
                 units::duration_us(Spread::of(types.map(|one| of(&one.latency_us))).median)
             };
-            let cells = [first.to_owned(), title.to_owned()].into_iter();
+            let all = Spread::of(runs.iter().map(|run| of(&run.latency_us))).median;
+            let cells = [first.to_owned(), title.to_owned(), units::duration_us(all)].into_iter();
             columns.push(cells.chain(names.iter().map(cell)).collect());
         };
         row(pair, "p50", |latency| latency.p50);
         row("", "p99", |latency| latency.p99);
     }
     columns
+}
+
+/// What logs wrote against bare files, if that was measured: medians over the repetitions, and of
+/// the ratio the range.
+fn disks(runs: &[&Run], terminal: Terminal) -> String {
+    let mut columns = Columns::new(
+        &[
+            ("disk", 0),
+            ("log\nbytes/s", 3),
+            ("\nsyncs/s", 0),
+            ("\nper sync", 4),
+            ("bare files\nbytes/s", 5),
+            ("\nsyncs/s", 0),
+            ("\nper sync", 6),
+            ("ratio\nmedian", 0),
+            ("\nrange", 2),
+            ("ratio while\nit wrote", 1),
+        ],
+        false,
+    );
+    let side = |run: &Run| match &run.at_load {
+        Some(load) => format!("{} at {load}", run.pair()),
+        None => run.pair(),
+    };
+    let mut sides: Vec<String> = Vec::new();
+    for run in runs.iter().filter(|run| run.disk.is_some()) {
+        if !sides.contains(&side(run)) {
+            sides.push(side(run));
+        }
+    }
+    for name in &sides {
+        let disks = || runs.iter().filter(|run| side(run) == *name).filter_map(|run| run.disk);
+        let spread = |figure: fn(&DiskFigures) -> f64| Spread::of(disks().map(|disk| figure(&disk)));
+        let ratio = spread(|disk| disk.ratio);
+        columns.push(vec![
+            name.clone(),
+            units::bytes(spread(|disk| disk.log.bytes_per_second).median as u64),
+            units::rate(spread(|disk| disk.log.syncs_per_second).median),
+            units::duration_us(spread(|disk| disk.log.sync_us).median),
+            units::bytes(spread(|disk| disk.bare.bytes_per_second).median as u64),
+            units::rate(spread(|disk| disk.bare.syncs_per_second).median),
+            units::duration_us(spread(|disk| disk.bare.sync_us).median),
+            units::ratio(ratio.median),
+            if disks().count() > 1 { format!("{:.3}–{:.3}", ratio.min, ratio.max) } else { String::new() },
+            units::ratio(spread(|disk| disk.busy_ratio).median),
+        ]);
+    }
+    if sides.is_empty() { String::new() } else { columns.render(terminal.width) + "\n" }
 }
 
 /// Which checks hold and, in full, which do not.
@@ -569,6 +638,15 @@ mod tests {
     #[test]
     fn a_comparison_fits_a_hundred_columns() {
         assert_eq!(render(&sample::comparison(), PLAIN), include_str!("snapshots/comparison.txt"));
+    }
+
+    #[test]
+    fn durabilities_and_what_bare_files_reach_fit_a_hundred_columns() {
+        let document = sample::durabilities();
+        assert_eq!(render(&document, PLAIN), include_str!("snapshots/durabilities.txt"));
+        let only = Document { runs: vec![document.runs[1].clone()], ..Document::default() };
+        assert!(render(&only, PLAIN).contains("ratio while"), "a run alone has them as well");
+        assert!(!render(&sample::comparison(), PLAIN).contains("bare files"));
     }
 
     #[test]

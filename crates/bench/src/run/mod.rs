@@ -10,12 +10,14 @@
 //! `--processes` several processes that this one starts (`members.rs`). All that is said between
 //! them is orders and answers, and the leader does not know where its sites are. With `--cluster`
 //! the one site is a client of a cluster that runs already, whose rows were loaded before
-//! (`load.rs`).
+//! (`load.rs`). With `--replay-raw` the run's last act is to write to bare files what its logs wrote
+//! (`raw.rs`).
 
 mod checks;
 mod client;
 mod load;
 mod members;
+mod raw;
 mod site;
 
 use std::sync::Arc;
@@ -31,9 +33,10 @@ use plimsoll_types::wire::Malformed;
 use plimsoll_workloads::{AnyWorkload, Tally};
 use quanta::Clock;
 
-use crate::cli::plan::BenchPlan;
+use crate::cli::plan::{BenchPlan, Side};
 use crate::report::model::{
-    Aborts, Check, CheckerFigures, Graph, Latency, Load, Run, TableSize, Timeline, TransactionType, per,
+    Aborts, Check, CheckerFigures, DiskFigures, Graph, Latency, Load, Run, TableSize, Timeline,
+    TransactionType, per,
 };
 use crate::report::progress::{LoadLine, LoadSample, RunLine, RunSample};
 use client::{Counts, Finished};
@@ -122,6 +125,14 @@ impl Sites {
         Ok(sites.into_iter().fold(Unsettled::default(), Unsettled::sum))
     }
 
+    /// Closes the database, and writes to bare files what its logs wrote, if they were recorded.
+    fn replay(self, interrupted: &AtomicBool) -> Result<Option<DiskFigures>, Failure> {
+        match self {
+            Sites::Here(site) => site.replay(interrupted).map_err(Failure::Here),
+            Sites::Members(_) => Ok(None),
+        }
+    }
+
     /// Audits the data, from one of the sites.
     fn audit(&mut self, tally: Tally) -> Result<Vec<Check>, Failure> {
         let order = Order::Audit(tally);
@@ -150,31 +161,32 @@ fn expected<T>(node: usize, part: Option<T>) -> Result<T, Failure> {
     part.ok_or(Failure::Confused { node, what: Malformed("an answer to another question") })
 }
 
-/// Runs a workload under one pair, on a database of its own.
+/// Runs a workload as one side of a plan says, on a database of its own.
 pub fn run(
     workload: &Arc<dyn AnyWorkload>,
     plan: &BenchPlan,
-    pair: Pair,
+    side: Side,
     repetition: u32,
     progress: Progress,
     interrupted: &AtomicBool,
 ) -> Result<Run, Failure> {
-    let clock = Clock::new();
+    let (clock, pair) = (Clock::new(), side.pair);
     let mut run = Run {
         workload: workload.name().to_owned(),
         protocol: pair.protocol.name().to_owned(),
         scheme: pair.scheme.name().to_owned(),
         serializable: pair.serializable(),
+        durability: side.durability.map(|durability| durability.to_string()),
         config: plan.config(pair),
         repetition,
         ..Run::default()
     };
     let mut sites = Sites::start(workload, plan, pair)?;
-    run.load = load_all(&mut sites, &clock, progress, format!("loading {} for {pair}", workload.name()))?;
+    run.load = load_all(&mut sites, &clock, progress, format!("loading {} for {side}", workload.name()))?;
     sites.tell(&Order::Begin(plan.concurrency, plan.rate))?;
 
     // Warm-up and measurement.
-    let mut line = RunLine::new(progress, format!("{} {pair}", workload.name()), plan.warmup + plan.duration);
+    let mut line = RunLine::new(progress, format!("{} {side}", workload.name()), plan.warmup + plan.duration);
     let started = clock.raw();
     let elapsed = || clock.delta(started, clock.raw());
     let mut sample = |sites: &mut Sites, warm: bool| {
@@ -308,6 +320,10 @@ pub fn run(
         let seconds = clock.delta(begun, clock.raw()).as_secs_f64();
         run.checker = Some(CheckerFigures { transactions, dependencies, seconds });
         run.checks.push(check);
+    }
+    if plan.replay_raw {
+        line.busy("writing the same to bare files");
+        run.disk = sites.replay(interrupted)?;
     }
     drop(line);
     Ok(run)

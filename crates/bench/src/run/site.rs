@@ -16,6 +16,7 @@ use plimsoll_node::cli::in_flags;
 use plimsoll_node::state::State;
 use plimsoll_node::status::states;
 use plimsoll_runtime::real::{Network, Role};
+use plimsoll_txn::any_shard::WriteRecord;
 use plimsoll_txn::attempt::{LockPolicy as Policy, ProtocolOptions};
 use plimsoll_txn::base::GraphSize;
 use plimsoll_txn::pairs::Pair;
@@ -28,9 +29,10 @@ use quanta::Clock;
 use super::checks;
 use super::client::{self, Finished, Recorded};
 use super::members::Failure;
+use super::raw;
 use crate::cli::LockPolicy;
 use crate::cli::plan::BenchPlan;
-use crate::report::model::{Check, Link, TableSize};
+use crate::report::model::{Check, DiskFigures, Link, TableSize};
 
 /// How long a site waits for the others. They have loaded by then and only have to be connected.
 const OTHERS_MAX: Duration = Duration::from_secs(10);
@@ -336,8 +338,10 @@ pub struct Site {
     found: Tally,
     /// Since when one of its processes is not connected.
     missed_since: Option<Instant>,
+    /// What the logs wrote while it counted, if that is wanted.
+    writes: Vec<WriteRecord>,
     /// What is kept on disk goes when the engine has ended.
-    _scratch: Option<Scratch>,
+    scratch: Option<Scratch>,
 }
 
 /// The data directory of one run.
@@ -394,6 +398,7 @@ impl Site {
             memory: Some(
                 plan.memory.unwrap_or_else(machine::data_bytes) / plan.processes.unwrap_or(1) as u64,
             ),
+            durability: plan.kept,
             ..EngineOptions::default()
         };
         let scratch = plan.data_dir.as_deref().map(Scratch::below);
@@ -404,7 +409,7 @@ impl Site {
             }
             (Some(network), _) => Engine::networked(pair, workload.tables(), options, network)?,
         };
-        Ok(Site { _scratch: scratch, ..Site::over(engine, workload, plan, place) })
+        Ok(Site { scratch, ..Site::over(engine, workload, plan, place) })
     }
 
     /// Joins a running cluster as a client.
@@ -447,7 +452,8 @@ impl Site {
             cluster: None,
             found: Tally::default(),
             missed_since: None,
-            _scratch: None,
+            writes: Vec::new(),
+            scratch: None,
         }
     }
 
@@ -472,10 +478,12 @@ impl Site {
             }
             Order::Count => {
                 self.counted = self.read()?;
+                self.record_writes();
                 self.control.set(Phase::Measure);
             }
             Order::Stop => {
                 self.control.set(Phase::Stop);
+                self.writes = self.record_writes();
                 self.cpu_seconds = self.read()?.cpu_seconds - self.counted.cpu_seconds;
             }
             Order::Settle => return Ok(Answer::Unsettled(self.unsettled()?)),
@@ -491,6 +499,21 @@ impl Site {
             }
         }
         Ok(Answer::Done)
+    }
+
+    /// Begins to record what logs write, if that is wanted. Returns what was recorded before.
+    fn record_writes(&self) -> Vec<WriteRecord> {
+        let shards = self.engine.shards().filter(|_| self.plan.replay_raw);
+        shards.filter_map(|shard| self.engine.on_shard(shard, |shard| shard.record_writes())).collect()
+    }
+
+    /// Ends the database, and writes to bare files what its logs wrote.
+    pub fn replay(self, interrupted: &AtomicBool) -> Result<Option<DiskFigures>, String> {
+        let Site { engine, writes, scratch, .. } = self;
+        drop(engine);
+        let Some(Scratch(directory)) = &scratch else { return Ok(None) };
+        raw::replay(directory, &writes, interrupted)
+            .map_err(|error| format!("cannot write to {}: {error}", directory.display()))
     }
 
     /// How the processes of the cluster are, if this is one of its clients.

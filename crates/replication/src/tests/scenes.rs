@@ -9,7 +9,9 @@ use plimsoll_types::wire::Malformed;
 
 use super::worlds::caught;
 use super::{IDENTITY, Rng, SMALL, alone, content, entries, entry, open, restore, run, world};
+use crate::entries::PREFIX;
 use crate::error::Difference;
+use crate::format::{SEGMENT_HEADER, taken};
 use crate::mistakes::Mistake;
 use crate::{Identity, Log, LogError, Settings, What, verify};
 
@@ -64,6 +66,25 @@ fn long_entries_are_written_in_parts() {
             let (.., found) = open(&disk, settings, 0).await.expect("a good log");
             assert!(found == all);
         }
+    });
+}
+
+#[test]
+fn a_log_tells_the_lengths_of_what_it_has_just_written() {
+    alone(async |disk| {
+        let (mut log, ..) = open(&disk, SMALL, 0).await.expect("a new log");
+        assert!(log.writes().is_empty());
+        let lengths = |writes: &[u32]| writes.iter().map(|&length| length as usize).collect::<Vec<_>>();
+        log.append(&entries(&[entry(1, 100)])).await.expect("a good disk");
+        assert_eq!(lengths(log.writes()), [SEGMENT_HEADER + taken(PREFIX + 100)]);
+        log.append(&entries(&[entry(2, 8), entry(3, 9)])).await.expect("a good disk");
+        assert_eq!(lengths(log.writes()), [taken(2 * PREFIX + 8 + 9)]);
+        // Three segments, whose files end with zeros.
+        log.append(&entries(&[entry(4, 8000)])).await.expect("a good disk");
+        let written = lengths(log.writes());
+        assert!(written.len() >= 2 && written.iter().all(|&length| length <= 4096), "{written:?}");
+        let bytes: usize = written.iter().sum();
+        assert!((8000..8000 + 3 * 512).contains(&bytes), "{written:?}");
     });
 }
 

@@ -31,7 +31,7 @@ use crate::service::Service;
 use crate::timestamp::{Freshness, MAX_OFFSET_NS, Scheme};
 use crate::work::Footprint;
 
-pub use crate::journal::LogStatus;
+pub use crate::journal::{LogStatus, WriteRecord};
 
 /// A pair whose shards can be held without their type: [`crate::pairs`].
 pub trait AnyPair: CompiledSteps {
@@ -55,6 +55,10 @@ pub trait AnyShard: Tasks {
 
     /// Why the shard's log could not be read, or written last, if so.
     fn log_failure(&self) -> Option<String>;
+
+    /// Begins to record the writes of the shard's log, if it has one, and returns what was recorded
+    /// before.
+    fn record_writes(&self) -> Option<WriteRecord>;
 
     /// The placement map as the shard knows it.
     fn placement(&self) -> Arc<Placement>;
@@ -343,6 +347,11 @@ impl<P: AnyPair> AnyShard for ShardEnv<P> {
 
     fn log_failure(&self) -> Option<String> {
         self.local(|node| node.base().log_failure())
+    }
+
+    fn record_writes(&self) -> Option<WriteRecord> {
+        let now = self.clock();
+        self.local(|node| node.base().record_writes(now))
     }
 
     fn status(&self) -> ShardStatus {

@@ -9,8 +9,9 @@ use std::time::Duration;
 use plimsoll_replication::{Identity, ImageError, Log, LogError, Settings, images};
 use plimsoll_runtime::{Disk, Env};
 
+use crate::imaging;
 use crate::protocol::Protocol;
-use crate::{imaging, rounds};
+use crate::rounds;
 
 /// How long the task waits before it reads again what could not be read, or writes again what could
 /// not be written, in nanoseconds.
@@ -44,8 +45,9 @@ pub(crate) fn begins<P: Protocol, E: Env<P>>(env: &E) {
                 env.local(|node| node.base().log_failed(why.to_string()));
                 env.sleep(RETRY_NS).await;
             }
-            let took_ns = env.clock().0.saturating_sub(begun.0);
-            env.local(|node| node.base().now_stable(head, took_ns));
+            let now = env.clock();
+            let took_ns = now.0.saturating_sub(begun.0);
+            env.local(|node| node.base().now_stable(head, took_ns, now, log.writes()));
             if let Some(below) = env.local(|node| node.base().needless()) {
                 // What cannot be recycled now is when the next image is there.
                 let _ = log.recycle(below).await;

@@ -37,7 +37,9 @@ use plimsoll_types::{ColumnGroup, Key, Moved, TableId, TableSpec, Timestamp, Txn
 
 use crate::ballot::{Changed, Doubt, State};
 use crate::base::Base;
-use crate::journal::{Arrival, Ballot, CEILING_NS, Cut, Journal, LockedKeys, LogStatus, RESERVED, Record};
+use crate::journal::{
+    Arrival, Ballot, CEILING_NS, Cut, Journal, LockedKeys, LogStatus, RESERVED, Record, WriteRecord,
+};
 use crate::locks::Locks;
 use crate::timestamp::Scheme;
 
@@ -50,7 +52,7 @@ impl<S: Scheme> Base<S> {
         self.journal = Some(Box::new(journal));
     }
 
-    /// The same, but answers do not wait for the disk: see [`crate::cut`].
+    /// The same, but answers do not wait for the disk (`cut.rs`).
     pub fn log_to_cut(&mut self, identity: Identity, settings: Settings) {
         let mut journal = Journal::new(identity, settings);
         journal.images.unlogged_tables = self.store.tables();
@@ -138,10 +140,13 @@ impl<S: Scheme> Base<S> {
         Logged { head, sealed, written, stable: if waits { written } else { head } }
     }
 
-    /// All entries below an index are on disk; the last of them were written in so much time.
-    pub(crate) fn now_stable(&mut self, entries: u64, took_ns: u64) {
-        let now = self.votes.clock();
+    /// All entries below an index are on disk; the last of them were written by now, in so much
+    /// time and in writes of these lengths.
+    pub(crate) fn now_stable(&mut self, entries: u64, took_ns: u64, now: Timestamp, writes: &[u32]) {
         if let Some(journal) = &mut self.journal {
+            if let Some(record) = &mut journal.record {
+                record.add(took_ns, now, writes);
+            }
             journal.stable = entries;
             journal.flushes += 1;
             journal.flush_ns += took_ns;
@@ -153,6 +158,12 @@ impl<S: Scheme> Base<S> {
             }
         }
         self.closed_on_disk(entries);
+    }
+
+    /// Begins to record the writes of the shard's log now. Returns what was recorded before.
+    pub(crate) fn record_writes(&mut self, now: Timestamp) -> Option<WriteRecord> {
+        let record = self.journal.as_mut()?.record.replace(WriteRecord::begin(now))?;
+        Some(record.end(now))
     }
 
     /// Whether the shard's log has been read, so that transactions may begin on it.

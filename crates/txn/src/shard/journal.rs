@@ -73,6 +73,48 @@ pub struct Journal {
     pub(super) bytes: u64,
     pub(super) flushes: u64,
     pub(super) flush_ns: u64,
+    /// The log's writes, while they are recorded.
+    pub(super) record: Option<WriteRecord>,
+}
+
+/// Writes that one record has at most. It takes 16 MiB then, and ends.
+const WRITES_MAX: usize = 4 << 20;
+
+/// What a log wrote and synced in some time: enough to write as much in the same pieces again.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct WriteRecord {
+    begun: Timestamp,
+    ended: Option<Timestamp>,
+    /// How long it took to write and sync, in nanoseconds, with all that the log did besides.
+    pub busy_ns: u64,
+    /// Lengths of the writes, in bytes; each was followed by a sync.
+    pub writes: Vec<u32>,
+}
+
+impl WriteRecord {
+    pub(super) fn begin(now: Timestamp) -> WriteRecord {
+        WriteRecord { begun: now, ..WriteRecord::default() }
+    }
+
+    pub(super) fn add(&mut self, took_ns: u64, now: Timestamp, writes: &[u32]) {
+        if self.ended.is_some() {
+            return;
+        }
+        self.writes.extend_from_slice(writes);
+        self.busy_ns += took_ns;
+        if self.writes.len() >= WRITES_MAX {
+            self.ended = Some(now);
+        }
+    }
+
+    pub(super) fn end(self, now: Timestamp) -> WriteRecord {
+        WriteRecord { ended: self.ended.or(Some(now)), ..self }
+    }
+
+    /// How much time that was, in nanoseconds.
+    pub fn length_ns(&self) -> u64 {
+        self.ended.map_or(0, |ended| ended.0.saturating_sub(self.begun.0))
+    }
 }
 
 /// What a shard knows of its images.
@@ -351,6 +393,7 @@ impl Journal {
             bytes: 0,
             flushes: 0,
             flush_ns: 0,
+            record: None,
         }
     }
 
@@ -390,5 +433,23 @@ impl Journal {
 
     pub(super) fn push(&mut self, record: &Record) {
         record.encode(&mut self.records);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_of_writes_is_bounded_and_ends_when_it_is_full() {
+        let mut record = WriteRecord::begin(Timestamp(100));
+        let many = vec![512; WRITES_MAX / 2];
+        for now in [200, 300, 400] {
+            record.add(10, Timestamp(now), &many);
+        }
+        let record = record.end(Timestamp(500));
+        assert_eq!((record.writes.len(), record.busy_ns, record.length_ns()), (WRITES_MAX, 20, 200));
+        let few = WriteRecord::begin(Timestamp(100)).end(Timestamp(500));
+        assert_eq!((few.writes.len(), few.busy_ns, few.length_ns()), (0, 0, 400));
     }
 }

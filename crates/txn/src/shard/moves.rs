@@ -32,7 +32,7 @@
 //! slots with such a bound do not leave if the shard that asks for the move has a better clock, and
 //! a receiver takes them over only when its clock is there.
 //!
-//! Shards that log keep a move over their deaths ([`crate::durable`]): the sender's log says that
+//! Shards that log keep a move over their deaths (`durable.rs`): the sender's log says that
 //! slots have left, the receiver's has the rows that have arrived, and each says so to the other only
 //! when that is on disk. A sender that comes back finds in its log what it had cut and has not been
 //! thanked for, and sends it again.
