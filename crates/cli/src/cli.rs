@@ -107,6 +107,13 @@ pub enum Command {
     ///
     /// Exit status: 0 made; 2 there is such a file already, or it cannot be written.
     Secret(SecretArgs),
+    /// Open psql on a node that was started with --sql.
+    ///
+    /// Any other client of PostgreSQL does as well: a node speaks its protocol.
+    ///
+    /// Exit status: that of psql; 2 it is not installed.
+    #[cfg(feature = "sql")]
+    Sql(plimsoll_node::sql::SqlArgs),
     /// Benchmark a distributed database that speaks PostgreSQL's or MySQL's protocol: load, run,
     /// check, test.
     ///

@@ -35,6 +35,8 @@ fn main() -> ExitCode {
         Command::Status(args) => args.validate().map_err(Into::into).and_then(|plan| status::status(&plan)),
         Command::Move(args) => move_slots(args),
         Command::Verify(args) => verify::look_through(&args),
+        #[cfg(feature = "sql")]
+        Command::Sql(args) => plimsoll_node::sql::psql(args).map_err(Into::into),
         Command::Secret(args) => secret::make(args).map(|()| true).map_err(Into::into),
         #[cfg(feature = "dike")]
         Command::Dike(args) => plimsoll_dike::cli::execute(args, interruption),

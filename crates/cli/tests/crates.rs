@@ -19,7 +19,7 @@ use std::process::Command;
 
 /// By folder below `crates`: the crates of the workspace that it depends on. Each is below those
 /// that use it.
-const MAY_USE: [(&str, &[&str]); 18] = [
+const MAY_USE: [(&str, &[&str]); 19] = [
     ("types", &[]),
     ("page", &[]),
     ("store", &["types"]),
@@ -33,7 +33,8 @@ const MAY_USE: [(&str, &[&str]); 18] = [
     ("timeline", &["page", "runtime", "sim", "store", "txn", "types"]),
     ("engine", &["replication", "runtime", "store", "txn", "types"]),
     ("plimsoll", &["engine", "runtime", "store", "txn", "types"]),
-    ("node", &["args", "engine", "page", "plimsoll", "runtime", "txn", "types"]),
+    ("sql", &[]),
+    ("node", &["args", "engine", "page", "plimsoll", "runtime", "sql", "txn", "types"]),
     (
         "bench",
         &["args", "checker", "engine", "node", "page", "plimsoll", "runtime", "txn", "types", "workloads"],

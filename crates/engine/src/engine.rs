@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_replication::Settings;
 use plimsoll_runtime::LowWater;
-use plimsoll_runtime::real::{Address, Clock, Maker, Network, Refusal, Role, Runtime, Who};
+use plimsoll_runtime::real::{Address, Clock, Listening, Maker, Network, Refusal, Role, Runtime, Who};
 use plimsoll_store::{KeptMemory, TableMemory};
 use plimsoll_txn::any_shard::{AnyShard, LogStatus, ShardStatus};
 use plimsoll_txn::attempt::ProtocolOptions;
@@ -124,6 +124,14 @@ pub struct Engine {
     memory: Option<Arc<Memory>>,
     /// The data directory, if there is one.
     notes: Option<RwLock<Notes>>,
+}
+
+/// What the shards of a process have besides each other.
+#[derive(Default)]
+struct Outside {
+    data: Option<DataDir>,
+    network: Option<Network>,
+    listening: Option<Listening>,
 }
 
 /// The part of a database that one process has.
@@ -274,7 +282,8 @@ impl Engine {
         let layout = part.layout(tables);
         let memory = limited(&options);
         let notes = data.as_ref().map(|data| RwLock::new(data.notes()));
-        let runtime = part.start(pair, &layout, &options, &memory, data, None)?;
+        let outside = Outside { data, ..Outside::default() };
+        let runtime = part.start(pair, &layout, &options, &memory, outside)?;
         let own = 0..options.shards;
         let oracle = ShardId(options.shards as u16);
         let layout = RwLock::new(layout);
@@ -290,18 +299,20 @@ impl Engine {
         options: EngineOptions,
         network: Network,
     ) -> std::io::Result<Engine> {
-        Engine::with_data(pair, tables, options, network, None, false)
+        let outside = Outside { network: Some(network), ..Outside::default() };
+        Engine::with_data(pair, tables, options, outside, false)
     }
 
-    /// The same with a data directory. `logs`: whether the shards that hold data log.
+    /// The same with a data directory, and with listeners. `logs`: whether the shards that hold data
+    /// log.
     fn with_data(
         pair: Pair,
         tables: Vec<TableSpec>,
         options: EngineOptions,
-        network: Network,
-        kept: Option<DataDir>,
+        outside: Outside,
         logs: bool,
     ) -> std::io::Result<Engine> {
+        let network = outside.network.as_ref().expect("a part of a cluster has a network");
         let mut nodes = network.nodes.clone();
         nodes.sort_by_key(|node| node.id);
         let data = &nodes[..nodes.len().saturating_sub(usize::from(pair.has_oracle()))];
@@ -342,21 +353,23 @@ impl Engine {
         let shards = part.data_shards();
         let layout = part.layout(tables);
         let memory = limited(&options);
-        let notes = kept.as_ref().map(|kept| RwLock::new(kept.notes()));
-        let runtime = part.start(pair, &layout, &options, &memory, kept, Some(network))?;
+        let notes = outside.data.as_ref().map(|kept| RwLock::new(kept.notes()));
+        let runtime = part.start(pair, &layout, &options, &memory, outside)?;
         let (oracle, layout) = (ShardId(holders as u16), RwLock::new(layout));
         Ok(Engine { pair, runtime, layout, own, shards, oracle, nodes, life, memory, notes })
     }
 
     /// Starts a node of a cluster. Its data may take `memory` bytes. If the nodes of the cluster keep
     /// their data, this one has what its directory has, and serves once it has read that
-    /// ([`Engine::is_recovered`]); else its tables are empty.
+    /// ([`Engine::is_recovered`]); else its tables are empty. Connections of bytes to `listening` are
+    /// dealt to its shards, where tasks get them.
     pub fn join(
         cluster: &Cluster,
         node: u16,
         listener: TcpListener,
         memory: Option<u64>,
         data_dir: Option<&Path>,
+        listening: Option<Listening>,
     ) -> Result<Engine, OpenError> {
         let clock = Clock::new();
         let data = match (cluster.durability, data_dir) {
@@ -373,7 +386,8 @@ impl Engine {
             }
         };
         let network = cluster.network(Role::Member { node, listener }, clock, None, data.as_ref());
-        Engine::take_part(cluster, network, memory, data).map_err(OpenError::Threads)
+        let outside = Outside { data, network: Some(network), listening };
+        Engine::take_part(cluster, outside, memory).map_err(OpenError::Threads)
     }
 
     /// Starts a client of a cluster in a free place, and waits until it is connected to all nodes.
@@ -398,7 +412,8 @@ impl Engine {
             }
             let place = first.wrapping_add(taken) % cluster.clients;
             let network = cluster.network(Role::Client { place }, clock, limit, None);
-            let engine = Engine::take_part(cluster, network, None, None).map_err(OpenError::Threads)?;
+            let outside = Outside { network: Some(network), ..Outside::default() };
+            let engine = Engine::take_part(cluster, outside, None).map_err(OpenError::Threads)?;
             loop {
                 match engine.runtime().refused() {
                     Some(refusal @ (Refusal::PlaceTaken | Refusal::Superseded)) => {
@@ -438,12 +453,7 @@ impl Engine {
         Err(error)
     }
 
-    fn take_part(
-        cluster: &Cluster,
-        network: Network,
-        memory: Option<u64>,
-        data: Option<DataDir>,
-    ) -> std::io::Result<Engine> {
+    fn take_part(cluster: &Cluster, outside: Outside, memory: Option<u64>) -> std::io::Result<Engine> {
         let options = EngineOptions {
             pin: None,
             protocol: ProtocolOptions { one_round: cluster.one_round, ..ProtocolOptions::default() },
@@ -453,7 +463,7 @@ impl Engine {
             ..EngineOptions::default()
         };
         let logs = cluster.durability == Durability::Sync;
-        Engine::with_data(cluster.pair, cluster.tables.clone(), options, network, data, logs)
+        Engine::with_data(cluster.pair, cluster.tables.clone(), options, outside, logs)
     }
 
     /// The nodes that this process is not, or not fully, connected to.
@@ -743,16 +753,18 @@ impl Part {
         layout: &Layout,
         options: &EngineOptions,
         memory: &Option<Arc<Memory>>,
-        data: Option<DataDir>,
-        network: Option<Network>,
+        Outside { data, network, listening }: Outside,
     ) -> std::io::Result<Box<dyn AnyRuntime>> {
         with_pair!(pair, P => {
             let makers = self.makers::<P>(layout, options, memory, data.as_ref());
             let (seed, pin) = (options.seed, options.pin);
             let directories = data.map_or_else(Vec::new, |data| data.directories);
-            Ok(Box::new(match network {
-                None => Runtime::with_disks(makers, seed, pin, directories)?,
-                Some(network) => Runtime::networked(makers, seed, pin, directories, network)?,
+            Ok(Box::new(match (network, listening) {
+                (network, Some(listening)) => {
+                    Runtime::listening(makers, seed, pin, directories, network, listening)?
+                }
+                (None, None) => Runtime::with_disks(makers, seed, pin, directories)?,
+                (Some(network), None) => Runtime::networked(makers, seed, pin, directories, network)?,
             }))
         })
     }
@@ -852,7 +864,8 @@ mod tests {
         let engines = (1..).zip(listeners).zip(offsets).map(|((node, listener), &offset)| {
             let clock = Clock::with_offset(Clock::new().offset().saturating_add_signed(offset));
             let network = cluster.network(Role::Member { node, listener }, clock, None, None);
-            Engine::take_part(&cluster, network, None, None).expect("it starts")
+            let outside = Outside { network: Some(network), ..Outside::default() };
+            Engine::take_part(&cluster, outside, None).expect("it starts")
         });
         let engines: Vec<_> = engines.collect();
         engines.iter().for_each(|engine| engine.wait_for_others(PATIENCE).expect("all are there"));

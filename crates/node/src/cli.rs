@@ -39,6 +39,11 @@ pub struct StartArgs {
     /// Then writes are refused, while reads and deletions go on.
     #[arg(long, value_parser = size, value_name = "SIZE")]
     pub memory: Option<u64>,
+    /// Where PostgreSQL's clients connect, such as 127.0.0.1:5432: psql, drivers, pgbench. Whoever
+    /// connects is trusted, so only a loopback address will do.
+    #[cfg(feature = "sql")]
+    #[arg(long, value_name = "HOST:PORT")]
+    pub sql: Option<Endpoint>,
     /// What the file would say.
     #[command(flatten)]
     pub described: Described,
@@ -259,6 +264,9 @@ pub struct StartPlan {
     pub data_dir: Option<PathBuf>,
     /// Bytes that its data may take.
     pub memory: u64,
+    /// Where PostgreSQL's clients connect.
+    #[cfg(feature = "sql")]
+    pub sql: Option<Endpoint>,
     /// How logs are written.
     pub log: LogFormat,
 }
@@ -332,7 +340,19 @@ impl StartArgs {
                 refuse!("--role oracle is not node {node}: leave --node out");
             }
             let node = oracle.node.clone();
-            return Ok(StartPlan { node, cluster, data_dir: self.data_dir, memory, log: self.log });
+            #[cfg(feature = "sql")]
+            if self.sql.is_some() {
+                refuse!("an oracle has no data to ask for: give --sql to the nodes");
+            }
+            return Ok(StartPlan {
+                node,
+                cluster,
+                data_dir: self.data_dir,
+                memory,
+                #[cfg(feature = "sql")]
+                sql: None,
+                log: self.log,
+            });
         }
         let ids: Vec<String> = cluster.nodes.iter().map(|node| node.id.to_string()).collect();
         let ids = ids.join(", ");
@@ -344,7 +364,15 @@ impl StartArgs {
                 None => refuse!("{place} has no node {id}, only {ids}"),
             },
         };
-        Ok(StartPlan { cluster, node, data_dir: self.data_dir, memory, log: self.log })
+        Ok(StartPlan {
+            cluster,
+            node,
+            data_dir: self.data_dir,
+            memory,
+            #[cfg(feature = "sql")]
+            sql: self.sql,
+            log: self.log,
+        })
     }
 }
 

@@ -12,6 +12,8 @@ pub mod cli;
 mod http;
 pub mod moves;
 pub mod secret;
+#[cfg(feature = "sql")]
+pub mod sql;
 pub mod state;
 pub mod status;
 mod troubles;
@@ -52,7 +54,17 @@ pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::e
     let listener = bind(cluster, &node.listen)
         .map_err(|error| taken(error, &node.listen, "other nodes and clients", "; see `listen`", node))?;
     let data_dir = plan.data_dir.as_deref();
-    let engine = Arc::new(Engine::join(cluster, node.id, listener, Some(plan.memory), data_dir)?);
+    #[cfg(feature = "sql")]
+    let listening = plan.sql.as_ref().map(|address| sql::listen(address, node)).transpose()?;
+    #[cfg(not(feature = "sql"))]
+    let listening = None;
+    let engine = Engine::join(cluster, node.id, listener, Some(plan.memory), data_dir, listening)?;
+    let engine = Arc::new(engine);
+    #[cfg(feature = "sql")]
+    if let Some(address) = &plan.sql {
+        sql::serve(&engine, node.id);
+        tracing::info!("for SQL: psql -h {} -p {}", sql::host(address), address.port());
+    }
     let pair = cluster.pair;
     let troubles = Arc::new(Troubles::default());
     if let Some(address) = &node.http {

@@ -31,11 +31,11 @@
 //! Left out: connections that a shard makes (only simulated clients do); limits of time, for which
 //! a task also awaits [`Tasks::sleep`](crate::Tasks::sleep).
 
+use core::net::SocketAddr;
 use std::cell::RefCell;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::io;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};

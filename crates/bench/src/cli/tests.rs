@@ -193,7 +193,7 @@ fn durabilities_are_compared_on_a_disk_and_each_is_named_once() {
     refuses("bench smallbank --compare-durability none,sync", &format!("--compare-durability {nothing}"));
     refuses(
         &format!("{kept} --compare-durability none,fsync"),
-        "--compare-durability: there is no durability \"fsync\"; there are none, sync",
+        "--compare-durability: there is no durability \"fsync\"; there are none, async, sync",
     );
     refuses(
         &format!("{kept} --compare-durability sync"),
@@ -202,6 +202,10 @@ fn durabilities_are_compared_on_a_disk_and_each_is_named_once() {
     refuses(
         &format!("{kept} --compare-durability sync,sync"),
         "--compare-durability names sync twice: leave one out",
+    );
+    refuses(
+        &format!("{kept} --scheme none --compare-durability none,async"),
+        "--compare-durability: under occ/none a database cannot go back to one timestamp; choose dst",
     );
     refuses(
         &format!("{kept} --scheme vts --compare-durability none,sync"),

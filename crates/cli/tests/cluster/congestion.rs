@@ -19,7 +19,7 @@ fn node() -> (Cluster, Engine) {
          [[table]]\nname = \"entry\"\n"
     );
     let cluster = Cluster::parse(&text).expect("it is a cluster");
-    let engine = Engine::join(&cluster, 1, listener, None, None).expect("it starts");
+    let engine = Engine::join(&cluster, 1, listener, None, None, None).expect("it starts");
     (cluster, engine)
 }
 

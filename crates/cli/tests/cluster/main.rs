@@ -10,5 +10,6 @@ mod nodes;
 mod oracle;
 mod refusals;
 mod scene;
+mod sql;
 #[path = "../waiting/mod.rs"]
 mod waiting;

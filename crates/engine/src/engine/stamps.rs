@@ -18,7 +18,8 @@ const TABLE: TableId = TableId(0);
 fn client(cluster: &Cluster, place: usize, offset_ns: i64) -> Engine {
     let clock = Clock::with_offset(Clock::new().offset().saturating_add_signed(offset_ns));
     let network = cluster.network(Role::Client { place }, clock, None, None);
-    let engine = Engine::take_part(cluster, network, None, None).expect("it starts");
+    let engine = Engine::take_part(cluster, Outside { network: Some(network), ..Outside::default() }, None)
+        .expect("it starts");
     engine.wait_for_others(PATIENCE).expect("all are there");
     engine
 }

@@ -102,7 +102,10 @@ impl FromStr for Token {
         };
         let (database, seen) = digits.split_once('-').ok_or(TokenError::Malformed)?;
         let (seen, era) = match seen.split_once('-') {
-            Some((seen, era)) => (seen, number(era)?),
+            Some((seen, era)) => match number(era)? {
+                0 => return Err(TokenError::Malformed),
+                era => (seen, era),
+            },
             None => (seen, 0),
         };
         Ok(Token { database: number(database)?, seen: Timestamp(number(seen)?), era })

@@ -26,6 +26,8 @@ fn a_token_is_read_as_it_was_written_and_nothing_else_is() {
         let token = token(&db, seen);
         assert_eq!(token.to_string().parse(), Ok(token));
     }
+    let of_an_era = "v2-0000000000000001-0000000000000064-0000000000000003";
+    assert_eq!(of_an_era.parse::<Token>().expect("it is one").to_string(), of_an_era);
     let refused = |text: &str| text.parse::<Token>().expect_err("it is none");
     let (whole, arabic) = ("0000000000000064", "\u{664}".repeat(8));
     for text in [
@@ -38,7 +40,9 @@ fn a_token_is_read_as_it_was_written_and_nothing_else_is() {
         &format!("v2-{whole}-"),
         &format!("v2-{whole}-{whole}0"),
         &format!("v2-{whole}-{whole} "),
-        &format!("v2-{whole}-{whole}-{whole}"),
+        &format!("v2-{whole}-{whole}-"),
+        &format!("v2-{whole}-{whole}-{:016x}", 0),
+        &format!("v2-{whole}-{whole}-{whole}-{whole}"),
         &format!("v2-+000000000000064-{whole}"),
         &format!("v2-{whole}-000000000000006g"),
         &format!("v2-{whole}-{arabic}"),

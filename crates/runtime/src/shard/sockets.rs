@@ -8,9 +8,9 @@
 //! Both a real and a simulated socket are a [`Socket`]; all that a stream promises is here, and is
 //! the same in both worlds.
 
+use core::net::SocketAddr;
 use std::collections::VecDeque;
 use std::io::ErrorKind;
-use std::net::SocketAddr;
 
 use plimsoll_types::{ShardId, Slab};
 

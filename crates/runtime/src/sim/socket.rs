@@ -5,10 +5,10 @@
 //! (`streams`). Sockets move between shards, so they have to be `Send`, and share their ends behind
 //! a lock. The world has one thread, so no socket ever waits for the lock.
 
+use core::net::SocketAddr;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::io::{self, ErrorKind};
-use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 
 use plimsoll_types::ShardId;

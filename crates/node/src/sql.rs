@@ -1,0 +1,134 @@
+//! SQL: sessions of PostgreSQL's clients, as tasks of a node's shards; and `plimsoll sql`, which
+//! begins one.
+//!
+//! The runtime deals connections to shards. On each shard a task takes them, and starts a task for
+//! each, which is a [`plimsoll_sql::session`]: its bytes come from the shard's streams, its time from
+//! the shard's clock.
+//!
+//! Left out: passwords. Whoever can connect is trusted, so a node listens on loopback addresses only.
+
+use std::hash::{BuildHasher, RandomState};
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::rc::Rc;
+
+use clap::Args;
+use plimsoll_args::{Refusal, refuse};
+use plimsoll_engine::{Engine, NodeConfig};
+use plimsoll_page::help;
+use plimsoll_runtime::real::{Endpoint, Listening, resolve};
+use plimsoll_runtime::{READ_MAX, Stream};
+use plimsoll_sql::session::{Closed, Places, World, serve as serve_session};
+use plimsoll_txn::any_shard::AnyShard;
+
+use crate::taken;
+
+/// Sessions of a node at a time, at most.
+const SESSIONS_MAX: usize = 1000;
+
+/// Connections beyond these, which are there to be refused or to cancel something.
+const SPARE: usize = 24;
+
+/// Unix time of 2000-01-01, in microseconds.
+const EPOCH_US: i64 = 946_684_800_000_000;
+
+/// Listens for PostgreSQL's clients.
+pub(crate) fn listen(address: &Endpoint, node: &NodeConfig) -> Result<Listening, Box<dyn std::error::Error>> {
+    let bound = resolve(address).and_then(|addresses| {
+        if let Some(other) = addresses.iter().find(|address| !address.ip().is_loopback()) {
+            let why =
+                format!("whoever connects is trusted, and others can reach {other}: give a loopback address");
+            return Err(std::io::Error::new(std::io::ErrorKind::PermissionDenied, why));
+        }
+        TcpListener::bind(&addresses[..])
+    });
+    let listener = bound.map_err(|error| taken(error, address, "SQL", "", node))?;
+    Ok(Listening { listeners: vec![listener], streams_max: SESSIONS_MAX + SPARE })
+}
+
+/// Serves the clients that are dealt to the shards of a node.
+pub(crate) fn serve(engine: &Engine, node: u16) {
+    let places = Places::new(node, SESSIONS_MAX);
+    for shard in engine.shards() {
+        let places = places.clone();
+        engine.spawn_on(shard, move |shard| async move {
+            loop {
+                let mut connection = Connection(shard.accept().await);
+                let (world, places) = (Here(shard.clone()), places.clone());
+                shard.start(Box::pin(async move {
+                    serve_session(&mut connection, &world, &places).await;
+                    connection.0.close().await;
+                }));
+            }
+        });
+    }
+}
+
+struct Connection(Stream);
+
+impl plimsoll_sql::session::Stream for Connection {
+    async fn read(&mut self, buffer: &mut Vec<u8>) -> Result<usize, Closed> {
+        self.0.read(buffer, READ_MAX).await.map_err(|_| Closed)
+    }
+
+    async fn write(&mut self, bytes: &[u8]) -> Result<(), Closed> {
+        self.0.write(bytes).await.map_err(|_| Closed)
+    }
+}
+
+struct Here(Rc<dyn AnyShard>);
+
+impl World for Here {
+    fn now_us(&self) -> i64 {
+        (self.0.now().0 / 1_000).cast_signed() - EPOCH_US
+    }
+
+    fn random(&self) -> u64 {
+        // The shard's generator could be guessed.
+        RandomState::new().hash_one(self.0.random())
+    }
+
+    async fn pause(&self) {
+        self.0.pause().await;
+    }
+}
+
+const EXAMPLES: &[(&str, &str)] = &[
+    ("plimsoll sql", "A session with the node on this machine, on PostgreSQL's usual port."),
+    ("plimsoll sql 127.0.0.1:5433", "The same where another port was given to `plimsoll start --sql`."),
+    ("plimsoll sql -- -c 'select version()'", "What follows the two dashes is for psql."),
+];
+
+/// The flags of `plimsoll sql`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = help::examples(EXAMPLES))]
+pub struct SqlArgs {
+    /// Where the node listens for SQL.
+    #[arg(value_name = "HOST:PORT", default_value = "127.0.0.1:5432")]
+    pub address: Endpoint,
+    /// What psql is told besides.
+    #[arg(last = true, value_name = "PSQL")]
+    pub arguments: Vec<String>,
+}
+
+/// The host of an address, as clients are told it.
+pub(crate) fn host(address: &Endpoint) -> String {
+    let ip = || address.ip().map_or_else(String::new, |ip| ip.to_string());
+    address.named().map_or_else(ip, |(name, _)| name.to_owned())
+}
+
+/// Becomes psql.
+pub fn psql(SqlArgs { address, arguments }: SqlArgs) -> Result<bool, Refusal> {
+    let (host, port) = (host(&address), address.port());
+    let mut psql = Command::new("psql");
+    psql.args(["-h", &host, "-p", &port.to_string(), "-d", "plimsoll", "-U", "plimsoll"]).args(arguments);
+    let error = psql.exec();
+    match error.kind() {
+        std::io::ErrorKind::NotFound => refuse!(
+            "psql is not installed: apt-get install postgresql-client, or use another client of PostgreSQL with host {host} \
+             and port {port}"
+        ),
+        _ => refuse!("psql cannot be run: {error}"),
+    }
+}
