@@ -14,7 +14,10 @@ use std::time::Instant;
 use plimsoll_sql::session::{Closed, Places, Stream, World, serve};
 
 /// Statements per measurement.
-const STATEMENTS: u32 = 200_000;
+const STATEMENTS: u32 = 20_000;
+
+/// Measurements, of which the shortest counts: others use the machine too.
+const MEASUREMENTS: u32 = 15;
 
 /// A client that says something once and then the same again and again.
 struct Memory {
@@ -79,13 +82,17 @@ fn main() {
         ("select 1, simple", Vec::new(), query("select 1")),
     ] {
         let begin = [start(0, &[("user", "u")]), once].concat();
-        let mut memory = Memory { begin, again, left: STATEMENTS };
-        let begun = Instant::now();
-        let Poll::Ready(()) = pin!(serve(&mut memory, &Still, &Places::new(0, 1)))
-            .poll(&mut Context::from_waker(Waker::noop()))
-        else {
-            unreachable!("nothing waits");
+        let measure = |_| {
+            let mut memory = Memory { begin: begin.clone(), again: again.clone(), left: STATEMENTS };
+            let begun = Instant::now();
+            let Poll::Ready(()) = pin!(serve(&mut memory, &Still, &Places::new(0, 1)))
+                .poll(&mut Context::from_waker(Waker::noop()))
+            else {
+                unreachable!("nothing waits");
+            };
+            begun.elapsed().as_nanos() / u128::from(STATEMENTS)
         };
-        println!("{name}: {} ns", begun.elapsed().as_nanos() / u128::from(STATEMENTS));
+        let shortest = (0..MEASUREMENTS).map(measure).min().unwrap_or_default();
+        println!("{name}: {shortest} ns");
     }
 }

@@ -18,21 +18,10 @@ pub mod analyze;
 pub mod error;
 pub mod execute;
 pub mod functions;
-#[cfg_attr(
-    not(test),
-    deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
-)]
 pub mod parse;
-#[cfg_attr(
-    not(test),
-    deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
-)]
 pub mod session;
+mod stack;
 pub mod types;
-#[cfg_attr(
-    not(test),
-    deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
-)]
 pub mod wire;
 
 #[cfg(test)]

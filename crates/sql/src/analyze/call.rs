@@ -1,4 +1,7 @@
-//! Functions, operators, and what is written like one: `IN`, `BETWEEN`, `ANY`, queries in expressions.
+//! Functions, operators, and what is written like one: `IN`, `BETWEEN`, `ANY`, queries in
+//! expressions.
+
+use std::sync::Arc;
 
 use pg_query::NodeEnum;
 use pg_query::protobuf::{AExpr, AExprKind, FuncCall, Node, SubLink, SubLinkType};
@@ -41,7 +44,7 @@ impl<'a> Analyzer<'a> {
     /// An operator.
     pub fn operator(&mut self, name: &str, left: Option<Typed>, right: Typed, location: i32) -> Outcome {
         let found = resolve::operator(name, left.as_ref().map(|left| left.oid), right.oid);
-        let found = found.map_err(|error| self.at(location, error))?;
+        let found = found.map_err(|error| self.unless_open(location, error))?;
         let operands: Vec<Typed> = left.into_iter().chain([right]).collect();
         let place = leftmost(operands.iter().map(|operand| operand.location).chain([location]));
         let mut called = self.called(&found, operands, false, location)?;
@@ -118,31 +121,46 @@ impl<'a> Analyzer<'a> {
             | AExprKind::AexprNotBetweenSym => {
                 let [low, high] = lists(&expr.rexpr) else { return Err(functions::confused()) };
                 let value = self.expression(present(&expr.lexpr)?)?;
-                let (low, high) = (self.expression(low)?, self.expression(high)?);
+                let (whole, value) = shared(value);
                 let negated =
                     matches!(expr.kind(), AExprKind::AexprNotBetween | AExprKind::AexprNotBetweenSym);
                 let symmetric =
                     matches!(expr.kind(), AExprKind::AexprBetweenSym | AExprKind::AexprNotBetweenSym);
-                let first = self.between(&value, &low, &high, negated, location)?;
-                if !symmetric {
-                    return Ok(first);
+                let (above, below) = if negated { ("<", ">") } else { (">=", "<=") };
+                let low = self.expression(low)?;
+                let copied = if symmetric { Some(self.copy(&low)?) } else { None };
+                let first = self.bound(above, &value, low, negated, location)?;
+                let high = self.expression(high)?;
+                let swapped = match copied {
+                    Some(low) => Some((self.copy(&high)?, low)),
+                    None => None,
+                };
+                let joined = |both: Vec<Expr>, or: bool| if or { Expr::Or(both) } else { Expr::And(both) };
+                let mut test =
+                    joined(vec![first, self.bound(below, &value, high, negated, location)?], negated);
+                if let Some((high, low)) = swapped {
+                    let first = self.bound(above, &value, high, negated, location)?;
+                    let second = self.bound(below, &value, low, negated, location)?;
+                    test = joined(vec![test, joined(vec![first, second], negated)], !negated);
                 }
-                let second = self.between(&value, &high, &low, negated, location)?;
-                let both = vec![first.expr, second.expr];
-                Ok(typed(if negated { Expr::And(both) } else { Expr::Or(both) }, Oid::BOOL, location))
+                let location = leftmost([location, value.location]);
+                Ok(typed(with(whole, test), Oid::BOOL, location))
             }
             AExprKind::Undefined => Err(functions::confused()),
         }
     }
 
-    fn between(&mut self, value: &Typed, low: &Typed, high: &Typed, negated: bool, location: i32) -> Outcome {
-        let (above, below) = if negated { ("<", ">") } else { (">=", "<=") };
-        let above = self.operator(above, Some(value.clone()), low.clone(), location)?;
-        let below = self.operator(below, Some(value.clone()), high.clone(), location)?;
-        let above = self.boolean(above, if negated { "OR" } else { "AND" })?;
-        let below = self.boolean(below, if negated { "OR" } else { "AND" })?;
-        let both = vec![above, below];
-        Ok(typed(if negated { Expr::Or(both) } else { Expr::And(both) }, Oid::BOOL, location))
+    /// A comparison with one bound of `BETWEEN`.
+    fn bound(
+        &mut self,
+        name: &str,
+        value: &Typed,
+        bound: Typed,
+        negated: bool,
+        location: i32,
+    ) -> Result<Expr, SqlError> {
+        let test = self.operator(name, Some(value.clone()), bound, location)?;
+        self.boolean(test, if negated { "OR" } else { "AND" })
     }
 
     /// `IN`, `NOT IN` with a list: its items are of one type if they have one in common.
@@ -165,13 +183,25 @@ impl<'a> Analyzer<'a> {
                 items = coerced;
             }
         }
+        let (whole, left) = shared(left);
         let mut tests = Vec::new();
         for item in items {
             let test = self.operator(name, Some(left.clone()), item, location)?;
             tests.push(self.boolean(test, if name == "<>" { "AND" } else { "OR" })?);
         }
-        let expr = if name == "<>" { Expr::And(tests) } else { Expr::Or(tests) };
-        Ok(typed(expr, Oid::BOOL, location))
+        let test = if name == "<>" { Expr::And(tests) } else { Expr::Or(tests) };
+        let location = leftmost([location, left.location]);
+        Ok(typed(with(whole, test), Oid::BOOL, location))
+    }
+
+    /// An expression once more; so often that a tree which doubles itself at every level is
+    /// refused.
+    fn copy(&mut self, value: &Typed) -> Result<Typed, SqlError> {
+        self.copied = self.copied.saturating_add(value.expr.size());
+        if self.copied > super::COPIES_MAX {
+            return Err(SqlError::new(SqlState::STATEMENT_TOO_COMPLEX, "statement is too complex"));
+        }
+        Ok(value.clone())
     }
 
     /// Rows compared field by field.
@@ -194,10 +224,12 @@ impl<'a> Analyzer<'a> {
         let mut fields = Vec::new();
         for (left, right) in left.iter().zip(right) {
             let (left, right) = (self.expression(left)?, self.expression(right)?);
-            let equal = self.operator("=", Some(left.clone()), right.clone(), location)?;
+            if !matches!(name, "=" | "<>") {
+                let (left, right) = (self.copy(&left)?, self.copy(&right)?);
+                fields.push(self.operator("=", Some(left), right, location)?.expr);
+            }
             let test = self.operator(name, Some(left), right, location)?;
             tests.push(self.boolean(test, "row comparison")?);
-            fields.push(equal.expr);
         }
         let expr = match name {
             "=" => Expr::And(tests),
@@ -254,6 +286,11 @@ impl<'a> Analyzer<'a> {
         Ok(typed(expr, Oid::BOOL, location))
     }
 
+    /// An error with its place, unless it is that types cannot be told, which has none.
+    fn unless_open(&self, location: i32, error: SqlError) -> SqlError {
+        if error.state == SqlState::DATATYPE_MISMATCH { error } else { self.at(location, error) }
+    }
+
     /// A function.
     pub fn call(&mut self, call: &'a FuncCall) -> Outcome {
         let location = call.location;
@@ -290,9 +327,9 @@ impl<'a> Analyzer<'a> {
             let only = only.clone();
             return self.cast(only, oid, -1, location);
         }
-        let found = resolve::function(name, &types, call.func_variadic);
-        let Some(found) = found.map_err(|error| self.at(location, error))? else {
-            return Err(self.at(location, resolve::no_function(name, &types)));
+        let found = resolve::function(name, &names.join("."), &types, call.func_variadic);
+        let Some(found) = found.map_err(|error| self.unless_open(location, error))? else {
+            return Err(self.at(location, resolve::no_function(&names.join("."), &types)));
         };
         let plain =
             call.agg_order.is_empty() && !call.agg_distinct && call.agg_filter.is_none() && !call.agg_star;
@@ -487,13 +524,31 @@ impl<'a> Analyzer<'a> {
             }
             _ => return Err(self.at(location, unsupported("this kind of query in an expression"))),
         };
-        let expr = Expr::Subquery(Box::new(Subquery { id, plan, question, correlated }));
+        let expr = Expr::Subquery(Arc::new(Subquery { id, plan, question, correlated }));
         Ok(Typed { expr, oid, modifier, location })
     }
 }
 
 fn inner(node: &Option<Box<Node>>) -> Option<&NodeEnum> {
     node.as_ref().and_then(|node| node.node.as_ref())
+}
+
+/// A value that is tested several times: what it is evaluated from once, and what stands for it.
+/// What is no more than a leaf stands for itself.
+fn shared(value: Typed) -> (Option<Expr>, Typed) {
+    let leaf =
+        matches!(value.expr, Expr::Constant(_) | Expr::Parameter(_) | Expr::Column { .. } | Expr::CaseValue);
+    if leaf {
+        return (None, value);
+    }
+    (Some(value.expr), Typed { expr: Expr::CaseValue, ..value })
+}
+
+fn with(value: Option<Expr>, test: Expr) -> Expr {
+    match value {
+        Some(value) => Expr::With { value: Box::new(value), test: Box::new(test) },
+        None => test,
+    }
 }
 
 fn has_columns(expr: &Expr) -> bool {

@@ -69,7 +69,9 @@ pub fn can_coerce(from: &[Oid], to: &[Oid], context: CastContext) -> bool {
             return false;
         }
     }
-    !polymorphic || resolve_polymorphic(from, to, Oid::VOID).is_ok()
+    // If nothing is known, the function may be meant, and its types cannot be told.
+    let open = from.iter().zip(to).all(|(from, to)| *from == Oid::UNKNOWN || !to.is_polymorphic());
+    !polymorphic || open || resolve_polymorphic(from, to, Oid::VOID).is_ok()
 }
 
 /// What polymorphic types are for these arguments: the types that the arguments are to have, and

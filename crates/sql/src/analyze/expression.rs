@@ -113,7 +113,6 @@ impl<'a> Analyzer<'a> {
                 let items = self.expressions(&row.args)?;
                 let mut fields = Vec::new();
                 for item in items {
-                    let item = self.settled(item)?;
                     fields.push((item.oid, item.expr));
                 }
                 Ok(typed(Expr::Row(fields), Oid::RECORD, row.location))

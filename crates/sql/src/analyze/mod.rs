@@ -2,8 +2,10 @@
 //!
 //! | file | has |
 //! |---|---|
-//! | [`plan`] | what comes out |
+//! | `plan` | what comes out |
 //! | `select` | queries |
+//! | `combine` | `VALUES`, `UNION` and its like |
+//! | `order` | order, keys, limit |
 //! | `grouping` | aggregates and sets of a query's lists |
 //! | `from` | what a query reads |
 //! | `expression` | expressions |
@@ -11,33 +13,46 @@
 //! | `names` | types, and the names of results |
 //! | `resolve` | which function or operator is meant |
 //! | `coerce` | casts |
+//! | `fold` | constants |
 //!
 //! The tree comes from the grammar, but its depth comes from the client: every level is counted
-//! before it is entered (`Analyzer::deeper`).
+//! before it is entered, and the stack looked at (`Analyzer::deeper`).
 //!
-//! Left out so far, and refused by name: tables, window functions, grouping sets, recursive queries,
-//! row locks.
+//! Left out so far, and refused by name: tables, window functions, grouping sets, recursive
+//! queries, row locks.
 
 mod call;
 mod coerce;
+mod combine;
 mod expression;
+mod fold;
 mod from;
 mod grouping;
 mod names;
+mod order;
 pub mod plan;
 mod resolve;
 mod select;
 
+use std::cell::{Cell, RefCell};
+
 use pg_query::NodeEnum;
 use pg_query::protobuf::Node;
 
+use crate::execute::Context;
+use crate::execute::evaluate::Shared;
+use crate::stack::Stack;
 use crate::types::{Oid, Style};
 use crate::{SqlError, SqlState};
+use fold::Folder;
 use from::Scope;
 use plan::Plan;
 
-/// Levels of a tree at most: what a stack of 2 MiB has room for.
+/// Levels of a tree at most; before that the stack may be used up.
 pub const DEPTH_MAX: usize = 1000;
+
+/// Expressions that may be copied in a statement.
+const COPIES_MAX: usize = 1 << 16;
 
 /// A column of a result.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -61,6 +76,8 @@ pub struct Query {
     pub plan: Plan,
     /// How many queries in expressions there are.
     pub subqueries: usize,
+    /// What a constant of it fails with, as soon as it runs.
+    pub failure: Option<SqlError>,
 }
 
 /// What analysis and execution ask about the session.
@@ -75,8 +92,8 @@ pub trait Catalog {
     fn database(&self) -> &str;
 }
 
-/// Plans a statement. `given` are the types that a Parse message named, [`Oid::NONE`] if it left one
-/// open; `text` is what positions of errors count characters in.
+/// Plans a statement. `given` are the types that a Parse message named, [`Oid::NONE`] if it left
+/// one open; `text` is what positions of errors count characters in.
 pub fn analyze(
     statement: &Node,
     text: &str,
@@ -95,7 +112,9 @@ pub fn analyze(
         scopes: Vec::new(),
         common: Vec::new(),
         depth: 0,
+        stack: Stack::begin(),
         subqueries: 0,
+        copied: 0,
         crossed: usize::MAX,
     };
     let (plan, outputs) = analyzer.query(select)?;
@@ -106,7 +125,28 @@ pub fn analyze(
             format!("could not determine data type of parameter ${}", place + 1),
         ));
     }
-    Ok(Query { parameters: analyzer.parameters, columns, plan, subqueries: analyzer.subqueries })
+    let subqueries = analyzer.subqueries;
+    let (plan, failure) = folded(plan, catalog, &analyzer.style);
+    Ok(Query { parameters: analyzer.parameters, columns, plan, subqueries, failure })
+}
+
+/// A plan with its constants evaluated, which depend on no time and no chance, and what has failed.
+fn folded(plan: Plan, catalog: &dyn Catalog, style: &Style) -> (Plan, Option<SqlError>) {
+    let context = Context {
+        catalog,
+        style,
+        transaction_us: 0,
+        statement_us: 0,
+        clock: &|| 0,
+        random: &|| 0,
+        backend: 0,
+    };
+    let (answers, held) = (RefCell::new(Vec::new()), Cell::new(0));
+    let shared =
+        Shared { context: &context, parameters: &[], answers: &answers, held: &held, stack: Stack::begin() };
+    let mut folder = Folder::new(&shared);
+    let plan = folder.plan(plan);
+    (plan, folder.failure)
 }
 
 /// The error of what is recognised and not there.
@@ -127,7 +167,10 @@ pub struct Analyzer<'a> {
     /// Queries of `WITH` that can be seen.
     common: Vec<from::Common<'a>>,
     depth: usize,
+    stack: Stack,
     subqueries: usize,
+    /// How many expressions were copied.
+    copied: usize,
     /// The outermost scope that a name was found in: tells whether a query depends on others.
     crossed: usize,
 }
@@ -149,6 +192,7 @@ impl<'a> Analyzer<'a> {
         if self.depth >= DEPTH_MAX {
             return Err(SqlError::new(SqlState::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded"));
         }
+        self.stack.check()?;
         self.depth += 1;
         let result = enter(self);
         self.depth -= 1;

@@ -1,8 +1,10 @@
 //! What analysis makes of a statement: a tree of plans over trees of expressions.
 //!
-//! A plan makes rows; an expression makes a value of a row. A column of the row at hand has level 0,
-//! one of the row of the query around it level 1, and so on. Tables and joins will be plans beside
-//! those that are here; the expressions stay.
+//! A plan makes rows; an expression makes a value of a row. A column of the row at hand has level
+//! 0, one of the row of the query around it level 1, and so on. Tables and joins will be plans
+//! beside those that are here; the expressions stay.
+
+use std::sync::Arc;
 
 use crate::functions::Function;
 use crate::types::{Datum, Oid};
@@ -159,7 +161,14 @@ pub enum Expr {
         modifier: i32,
     },
     /// A query in an expression.
-    Subquery(Box<Subquery>),
+    Subquery(Arc<Subquery>),
+    /// A test of a value that occurs in it several times, as [`Expr::CaseValue`].
+    With {
+        /// The value.
+        value: Box<Expr>,
+        /// The test.
+        test: Box<Expr>,
+    },
 }
 
 /// What a query in an expression is asked for.
@@ -344,7 +353,7 @@ pub struct Typed {
 
 impl Expr {
     /// What it is made of, but for queries.
-    fn parts(&self) -> Vec<&Expr> {
+    pub fn parts(&self) -> Vec<&Expr> {
         match self {
             Expr::Constant(_)
             | Expr::Parameter(_)
@@ -378,9 +387,15 @@ impl Expr {
                 bounds.chain([array.as_ref()]).collect()
             }
             Expr::Quantified { test, array, .. } => vec![test, array],
+            Expr::With { value, test } => vec![value, test],
             Expr::Each { array, .. } => vec![array],
             Expr::Row(fields) => fields.iter().map(|(_, field)| field).collect(),
         }
+    }
+
+    /// How many expressions it is made of.
+    pub fn size(&self) -> usize {
+        1 + self.parts().into_iter().map(Expr::size).sum::<usize>()
     }
 
     /// Whether some part of it is what is asked for.
@@ -443,6 +458,9 @@ impl Expr {
             }
             Expr::Quantified { test, array, all } => {
                 Expr::Quantified { test: boxed(test, change)?, array: boxed(array, change)?, all }
+            }
+            Expr::With { value, test } => {
+                Expr::With { value: boxed(value, change)?, test: boxed(test, change)? }
             }
             Expr::Read { text, oid, modifier } => Expr::Read { text: boxed(text, change)?, oid, modifier },
             Expr::Print { value, oid } => Expr::Print { value: boxed(value, change)?, oid },

@@ -156,8 +156,8 @@ fn list(arguments: &[Oid]) -> String {
 }
 
 /// The function of a name for these arguments. None if there is none: the caller may try the name
-/// as that of a type.
-pub fn function(name: &str, arguments: &[Oid], spread: bool) -> Result<Option<Found>, SqlError> {
+/// as that of a type. `shown` is the name as it was written.
+pub fn function(name: &str, shown: &str, arguments: &[Oid], spread: bool) -> Result<Option<Found>, SqlError> {
     if arguments.len() > ARGUMENTS_MAX {
         return Err(SqlError::new(
             SqlState::TOO_MANY_ARGUMENTS,
@@ -188,7 +188,7 @@ pub fn function(name: &str, arguments: &[Oid], spread: bool) -> Result<Option<Fo
                 Choice::Many => {
                     return Err(SqlError::new(
                     SqlState::AMBIGUOUS_FUNCTION,
-                    format!("function {name}({}) is not unique", list(arguments)),
+                    format!("function {shown}({}) is not unique", list(arguments)),
                 )
                 .hint("Could not choose a best candidate function. You might need to add explicit type casts."));
                 }

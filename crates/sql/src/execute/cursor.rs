@@ -86,6 +86,7 @@ impl Cursor {
 
     /// The next row; none after the last. The plan has to be that of [`Cursor::new`].
     pub fn next(&mut self, plan: &Plan, env: &Env<'_>) -> Next {
+        env.shared.stack.check()?;
         match (self, plan) {
             (Cursor::Values(place), Plan::Values(rows)) => {
                 let Some(row) = rows.get(*place) else { return Ok(None) };

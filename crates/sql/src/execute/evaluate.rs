@@ -8,6 +8,7 @@ use super::cursor::Cursor;
 use super::rows::{Row, hold_row};
 use crate::analyze::plan::{Expr, Question, Subquery};
 use crate::functions::{Body, Call, Function, Rows, arrays, confused, sets};
+use crate::stack::Stack;
 use crate::types::time::{self, calendar::US_PER_DAY};
 use crate::types::{Array, Datum, Oid, compare, scalar};
 use crate::{SqlError, SqlState};
@@ -22,6 +23,8 @@ pub struct Shared<'a> {
     pub answers: &'a RefCell<Vec<Option<Answer>>>,
     /// Bytes that it holds.
     pub held: &'a Cell<usize>,
+    /// Where the recursion of its evaluation has begun.
+    pub stack: Stack,
 }
 
 /// What a query in an expression has come to.
@@ -63,6 +66,7 @@ impl<'a> Env<'a> {
 
     /// The value of an expression.
     pub fn value(&self, expr: &Expr) -> Outcome {
+        self.shared.stack.check()?;
         match expr {
             Expr::Constant(value) => Ok(value.clone()),
             Expr::Parameter(place) => self.shared.parameters.get(*place).cloned().ok_or_else(confused),
@@ -129,6 +133,10 @@ impl<'a> Env<'a> {
                 self.value(otherwise)
             }
             Expr::CaseValue => self.case.cloned().ok_or_else(confused),
+            Expr::With { value, test } => {
+                let value = self.value(value)?;
+                self.with_case(&value).value(test)
+            }
             Expr::Coalesce(items) => {
                 for item in items {
                     let value = self.value(item)?;

@@ -1,8 +1,8 @@
 //! What evaluates a query: rows one at a time.
 //!
-//! A [`Run`] is what a portal keeps: the state of each plan ([`cursor`]), what queries in expressions
-//! have come to, and how much memory all of it holds. It does not borrow the query, so that both can
-//! be kept side by side; every call gets the query anew.
+//! A [`Run`] is what a portal keeps: the state of each plan ([`cursor`]), what queries in
+//! expressions have come to, and how much memory all of it holds. It does not borrow the query, so
+//! that both can be kept side by side; every call gets the query anew.
 //!
 //! What keeps rows (sorts, groups, inner sides of joins) counts their bytes against one limit and
 //! refuses beyond it (53200); nothing is spilled.
@@ -15,6 +15,7 @@ use std::cell::{Cell, RefCell};
 
 use crate::SqlError;
 use crate::analyze::{Catalog, Query};
+use crate::stack::Stack;
 use crate::types::{Datum, Style};
 use cursor::Cursor;
 use evaluate::{Env, Shared};
@@ -61,8 +62,16 @@ impl Query {
 impl Run {
     /// The next row; none after the last.
     pub fn next(&mut self, query: &Query, context: &Context<'_>) -> Result<Option<Vec<Datum>>, SqlError> {
-        let shared =
-            Shared { context, parameters: &self.parameters, answers: &self.answers, held: &self.held };
+        if let Some(failure) = &query.failure {
+            return Err(failure.clone());
+        }
+        let shared = Shared {
+            context,
+            parameters: &self.parameters,
+            answers: &self.answers,
+            held: &self.held,
+            stack: Stack::begin(),
+        };
         let env = Env { shared: &shared, row: &[], outer: None, case: None };
         self.cursor.next(&query.plan, &env)
     }

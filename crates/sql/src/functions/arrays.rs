@@ -119,24 +119,22 @@ pub fn concat(call: &Call<'_>) -> Outcome {
         Err(SqlError::new(SqlState::ARRAY_SUBSCRIPT_ERROR, "cannot concatenate incompatible arrays")
             .detail(detail))
     };
-    let lengths =
-        |dimensions: &[(i32, i32)]| dimensions.iter().map(|(length, _)| *length).collect::<Vec<i32>>();
-    let (la, lb) = (lengths(&a.dimensions), lengths(&b.dimensions));
-    let tail = |lengths: &[i32]| lengths.get(1..).map(<[i32]>::to_vec).unwrap_or_default();
-    let first = |lengths: &[i32]| lengths.first().copied().unwrap_or(0);
+    let (la, lb) = (a.dimensions.as_slice(), b.dimensions.as_slice());
+    let tail = |dimensions: &[(i32, i32)]| dimensions.get(1..).map(<[_]>::to_vec).unwrap_or_default();
+    let first = |dimensions: &[(i32, i32)]| dimensions.first().map_or(0, |(length, _)| *length);
     let mut dimensions = if la.len() == lb.len() {
-        if tail(&la) != tail(&lb) {
+        if tail(la) != tail(lb) {
             return incompatible(
                 "Arrays with differing element dimensions are not compatible for concatenation.",
             );
         }
         let mut dimensions = a.dimensions.clone();
         if let Some((length, _)) = dimensions.first_mut() {
-            *length = length.checked_add(first(&lb)).ok_or_else(too_large)?;
+            *length = length.checked_add(first(lb)).ok_or_else(too_large)?;
         }
         dimensions
     } else if la.len() + 1 == lb.len() {
-        if la != tail(&lb) {
+        if la != tail(lb) {
             return incompatible("Arrays with differing dimensions are not compatible for concatenation.");
         }
         let mut dimensions = b.dimensions.clone();
@@ -145,7 +143,7 @@ pub fn concat(call: &Call<'_>) -> Outcome {
         }
         dimensions
     } else if la.len() == lb.len() + 1 {
-        if lb != tail(&la) {
+        if lb != tail(la) {
             return incompatible("Arrays with differing dimensions are not compatible for concatenation.");
         }
         let mut dimensions = a.dimensions.clone();
@@ -337,7 +335,7 @@ pub fn stacked(element: crate::types::Oid, arrays: &[Datum]) -> Outcome {
         )
     };
     let mut shape: Option<&[(i32, i32)]> = None;
-    let mut elements: Vec<Datum> = Vec::new();
+    let mut elements = Vec::new();
     for array in arrays {
         let Datum::Array(array) = array else { return Err(mismatch()) };
         let here = array.dimensions.as_slice();

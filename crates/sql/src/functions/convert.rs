@@ -2,7 +2,7 @@
 
 use super::{Call, Outcome, confused, integers, out_of_range};
 use crate::types::time::{self, calendar::US_PER_DAY};
-use crate::types::{Datum, Numeric, scalar};
+use crate::types::{Datum, Numeric, Oid, scalar};
 use crate::{SqlError, SqlState};
 
 /// To an integer: floats are rounded half to even, numerics half away from zero.
@@ -124,7 +124,9 @@ pub fn bpchar_text(call: &Call<'_>) -> Outcome {
 
 /// To `name`.
 pub fn name(call: &Call<'_>) -> Outcome {
-    Ok(Datum::text(scalar::cut_name(call.text(0)?)))
+    let text = call.text(0)?;
+    let text = if call.type_of(0) == Oid::BPCHAR { text.trim_end_matches(' ') } else { text };
+    Ok(Datum::text(scalar::cut_name(text)))
 }
 
 /// To `"char"` from a string or an integer.

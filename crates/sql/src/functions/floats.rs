@@ -85,7 +85,7 @@ total! {
     /// `trunc()`
     trunc(x) x.trunc();
     /// `sign()`
-    sign(x) if x > 0.0 { 1.0 } else if x < 0.0 { -1.0 } else if x.is_nan() { x } else { 0.0 };
+    sign(x) if x > 0.0 { 1.0 } else if x < 0.0 { -1.0 } else { 0.0 };
     /// `cbrt()`, `||/`
     cbrt(x) f64::cbrt(x);
     /// `degrees()`
@@ -105,8 +105,8 @@ macro_rules! bounded {
         $($(#[$doc])*
         pub fn $name(call: &Call<'_>) -> Outcome {
             let $x = call.float(0)?;
-            let is_inside = $x.is_nan() || $domain;
-            if !is_inside {
+            let within = $domain;
+            if !$x.is_nan() && !within {
                 return refuse(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "input is out of range");
             }
             Ok(Datum::Float8($body))

@@ -1,14 +1,14 @@
 //! All functions: identifier, name, argument types, result, and what stands behind them.
 //!
-//! The lines are `pg_proc` as PostgreSQL 15 has it. A line says `strict` if a NULL among the arguments
-//! makes the result NULL, `variadic` if the last argument may come as many, and ends with the values
-//! of arguments that may be left out.
+//! The lines are `pg_proc` as PostgreSQL 15 has it. A line says `strict` if a NULL among the
+//! arguments makes the result NULL, `variadic` if the last argument may come as many, and ends with
+//! the values of arguments that may be left out.
 
 use super::Body::{Aggregate, Plain, Set};
 use super::aggregates::Kind;
 use super::{
-    Function, Volatility, arrays, bytes, convert, dates, floats, formats, integers, numerics, order,
-    patterns, sets, strings, system,
+    Function, Volatility, arrays, bytes, composing, convert, dates, floats, formats, integers, moments,
+    numerics, order, parts, patterns, regexes, sets, strings, system,
 };
 use crate::types::{Datum, Oid};
 
@@ -594,9 +594,9 @@ functions! { CONVERT:
 // Strings.
 #[rustfmt::skip]
 functions! { STRINGS:
-    2004 "anytextcat" (ANY_NONARRAY TEXT) TEXT, strict stable, Plain(strings::concat2);
-    384 "array_to_string" (ANY_ARRAY TEXT TEXT) TEXT, nullable stable, Plain(strings::from_array);
-    395 "array_to_string" (ANY_ARRAY TEXT) TEXT, strict stable, Plain(strings::from_array);
+    2004 "anytextcat" (ANY_NONARRAY TEXT) TEXT, strict stable, Plain(composing::concat2);
+    384 "array_to_string" (ANY_ARRAY TEXT TEXT) TEXT, nullable stable, Plain(composing::from_array);
+    395 "array_to_string" (ANY_ARRAY TEXT) TEXT, strict stable, Plain(composing::from_array);
     1620 "ascii" (TEXT) INT4, strict immutable, Plain(strings::ascii);
     1810 "bit_length" (BYTEA) INT4, strict immutable, Plain(strings::bit_length);
     1811 "bit_length" (TEXT) INT4, strict immutable, Plain(strings::bit_length);
@@ -607,10 +607,10 @@ functions! { STRINGS:
     1367 "character_length" (BPCHAR) INT4, strict immutable, Plain(strings::length);
     1369 "character_length" (TEXT) INT4, strict immutable, Plain(strings::length);
     1621 "chr" (INT4) TEXT, strict immutable, Plain(strings::chr);
-    3058 "concat" (ANY) TEXT, nullable stable variadic, Plain(strings::concat);
-    3059 "concat_ws" (TEXT ANY) TEXT, nullable stable variadic, Plain(strings::concat_ws);
-    3539 "format" (TEXT ANY) TEXT, nullable stable variadic, Plain(strings::format);
-    3540 "format" (TEXT) TEXT, nullable stable, Plain(strings::format);
+    3058 "concat" (ANY) TEXT, nullable stable variadic, Plain(composing::concat);
+    3059 "concat_ws" (TEXT ANY) TEXT, nullable stable variadic, Plain(composing::concat_ws);
+    3539 "format" (TEXT ANY) TEXT, nullable stable variadic, Plain(composing::format);
+    3540 "format" (TEXT) TEXT, nullable stable, Plain(composing::format);
     872 "initcap" (TEXT) TEXT, strict immutable, Plain(strings::initcap);
     3060 "left" (TEXT INT4) TEXT, strict immutable, Plain(strings::left);
     1317 "length" (TEXT) INT4, strict immutable, Plain(strings::length);
@@ -629,11 +629,11 @@ functions! { STRINGS:
     1404 "overlay" (TEXT TEXT INT4 INT4) TEXT, strict immutable, Plain(strings::overlay);
     1405 "overlay" (TEXT TEXT INT4) TEXT, strict immutable, Plain(strings::overlay);
     849 "position" (TEXT TEXT) INT4, strict immutable, Plain(strings::position);
-    1282 "quote_ident" (TEXT) TEXT, strict immutable, Plain(strings::quote_ident);
-    1283 "quote_literal" (TEXT) TEXT, strict immutable, Plain(strings::quote_literal);
-    1285 "quote_literal" (ANY_ELEMENT) TEXT, strict stable, Plain(strings::quote_literal);
-    1289 "quote_nullable" (TEXT) TEXT, nullable immutable, Plain(strings::quote_nullable);
-    1290 "quote_nullable" (ANY_ELEMENT) TEXT, nullable stable, Plain(strings::quote_nullable);
+    1282 "quote_ident" (TEXT) TEXT, strict immutable, Plain(composing::quote_ident);
+    1283 "quote_literal" (TEXT) TEXT, strict immutable, Plain(composing::quote_literal);
+    1285 "quote_literal" (ANY_ELEMENT) TEXT, strict stable, Plain(composing::quote_literal);
+    1289 "quote_nullable" (TEXT) TEXT, nullable immutable, Plain(composing::quote_nullable);
+    1290 "quote_nullable" (ANY_ELEMENT) TEXT, nullable stable, Plain(composing::quote_nullable);
     1622 "repeat" (TEXT INT4) TEXT, strict immutable, Plain(strings::repeat);
     2087 "replace" (TEXT TEXT TEXT) TEXT, strict immutable, Plain(strings::replace);
     3062 "reverse" (TEXT) TEXT, strict immutable, Plain(strings::reverse);
@@ -644,16 +644,16 @@ functions! { STRINGS:
     882 "rtrim" (TEXT) TEXT, strict immutable, Plain(strings::rtrim);
     2088 "split_part" (TEXT TEXT INT4) TEXT, strict immutable, Plain(strings::split_part);
     3696 "starts_with" (TEXT TEXT) BOOL, strict immutable, Plain(strings::starts_with);
-    376 "string_to_array" (TEXT TEXT TEXT) TEXT_ARRAY, nullable immutable, Plain(strings::to_array);
-    394 "string_to_array" (TEXT TEXT) TEXT_ARRAY, nullable immutable, Plain(strings::to_array);
+    376 "string_to_array" (TEXT TEXT TEXT) TEXT_ARRAY, nullable immutable, Plain(composing::to_array);
+    394 "string_to_array" (TEXT TEXT) TEXT_ARRAY, nullable immutable, Plain(composing::to_array);
     868 "strpos" (TEXT TEXT) INT4, strict immutable, Plain(strings::position);
     877 "substr" (TEXT INT4 INT4) TEXT, strict immutable, Plain(strings::substring);
     883 "substr" (TEXT INT4) TEXT, strict immutable, Plain(strings::substring);
     936 "substring" (TEXT INT4 INT4) TEXT, strict immutable, Plain(strings::substring);
     937 "substring" (TEXT INT4) TEXT, strict immutable, Plain(strings::substring);
     401 "text" (BPCHAR) TEXT, strict immutable, Plain(strings::rtrim);
-    2003 "textanycat" (TEXT ANY_NONARRAY) TEXT, strict stable, Plain(strings::concat2);
-    1258 "textcat" (TEXT TEXT) TEXT, strict immutable, Plain(strings::concat2);
+    2003 "textanycat" (TEXT ANY_NONARRAY) TEXT, strict stable, Plain(composing::concat2);
+    1258 "textcat" (TEXT TEXT) TEXT, strict immutable, Plain(composing::concat2);
     1257 "textlen" (TEXT) INT4, strict immutable, Plain(strings::length);
     878 "translate" (TEXT TEXT TEXT) TEXT, strict immutable, Plain(strings::translate);
     871 "upper" (TEXT) TEXT, strict immutable, Plain(strings::upper);
@@ -689,52 +689,52 @@ functions! { BYTES:
 functions! { PATTERNS:
     1660 "bpchariclike" (BPCHAR TEXT) BOOL, strict immutable, Plain(patterns::ilike);
     1661 "bpcharicnlike" (BPCHAR TEXT) BOOL, strict immutable, Plain(patterns::not_ilike);
-    1656 "bpcharicregexeq" (BPCHAR TEXT) BOOL, strict immutable, Plain(patterns::imatches);
-    1657 "bpcharicregexne" (BPCHAR TEXT) BOOL, strict immutable, Plain(patterns::imatches_not);
+    1656 "bpcharicregexeq" (BPCHAR TEXT) BOOL, strict immutable, Plain(regexes::imatches);
+    1657 "bpcharicregexne" (BPCHAR TEXT) BOOL, strict immutable, Plain(regexes::imatches_not);
     1631 "bpcharlike" (BPCHAR TEXT) BOOL, strict immutable, Plain(patterns::like);
     1632 "bpcharnlike" (BPCHAR TEXT) BOOL, strict immutable, Plain(patterns::not_like);
-    1658 "bpcharregexeq" (BPCHAR TEXT) BOOL, strict immutable, Plain(patterns::matches);
-    1659 "bpcharregexne" (BPCHAR TEXT) BOOL, strict immutable, Plain(patterns::matches_not);
+    1658 "bpcharregexeq" (BPCHAR TEXT) BOOL, strict immutable, Plain(regexes::matches);
+    1659 "bpcharregexne" (BPCHAR TEXT) BOOL, strict immutable, Plain(regexes::matches_not);
     1569 "like" (TEXT TEXT) BOOL, strict immutable, Plain(patterns::like);
     1571 "like" (NAME TEXT) BOOL, strict immutable, Plain(patterns::like);
     1637 "like_escape" (TEXT TEXT) TEXT, strict immutable, Plain(patterns::like_escape);
     1635 "nameiclike" (NAME TEXT) BOOL, strict immutable, Plain(patterns::ilike);
     1636 "nameicnlike" (NAME TEXT) BOOL, strict immutable, Plain(patterns::not_ilike);
-    1240 "nameicregexeq" (NAME TEXT) BOOL, strict immutable, Plain(patterns::imatches);
-    1241 "nameicregexne" (NAME TEXT) BOOL, strict immutable, Plain(patterns::imatches_not);
+    1240 "nameicregexeq" (NAME TEXT) BOOL, strict immutable, Plain(regexes::imatches);
+    1241 "nameicregexne" (NAME TEXT) BOOL, strict immutable, Plain(regexes::imatches_not);
     858 "namelike" (NAME TEXT) BOOL, strict immutable, Plain(patterns::like);
     859 "namenlike" (NAME TEXT) BOOL, strict immutable, Plain(patterns::not_like);
-    79 "nameregexeq" (NAME TEXT) BOOL, strict immutable, Plain(patterns::matches);
-    1252 "nameregexne" (NAME TEXT) BOOL, strict immutable, Plain(patterns::matches_not);
+    79 "nameregexeq" (NAME TEXT) BOOL, strict immutable, Plain(regexes::matches);
+    1252 "nameregexne" (NAME TEXT) BOOL, strict immutable, Plain(regexes::matches_not);
     1570 "notlike" (TEXT TEXT) BOOL, strict immutable, Plain(patterns::not_like);
     1572 "notlike" (NAME TEXT) BOOL, strict immutable, Plain(patterns::not_like);
-    6254 "regexp_count" (TEXT TEXT) INT4, strict immutable, Plain(patterns::count);
-    6255 "regexp_count" (TEXT TEXT INT4) INT4, strict immutable, Plain(patterns::count);
-    6256 "regexp_count" (TEXT TEXT INT4 TEXT) INT4, strict immutable, Plain(patterns::count);
-    6263 "regexp_like" (TEXT TEXT) BOOL, strict immutable, Plain(patterns::like_regex);
-    6264 "regexp_like" (TEXT TEXT TEXT) BOOL, strict immutable, Plain(patterns::like_regex);
-    3396 "regexp_match" (TEXT TEXT) TEXT_ARRAY, strict immutable, Plain(patterns::first_match);
-    3397 "regexp_match" (TEXT TEXT TEXT) TEXT_ARRAY, strict immutable, Plain(patterns::first_match);
-    2763 "regexp_matches" (TEXT TEXT) TEXT_ARRAY, strict immutable, Set(patterns::all_matches);
-    2764 "regexp_matches" (TEXT TEXT TEXT) TEXT_ARRAY, strict immutable, Set(patterns::all_matches);
-    2284 "regexp_replace" (TEXT TEXT TEXT) TEXT, strict immutable, Plain(patterns::replace);
-    2285 "regexp_replace" (TEXT TEXT TEXT TEXT) TEXT, strict immutable, Plain(patterns::replace);
-    2767 "regexp_split_to_array" (TEXT TEXT) TEXT_ARRAY, strict immutable, Plain(patterns::split_to_array);
-    2768 "regexp_split_to_array" (TEXT TEXT TEXT) TEXT_ARRAY, strict immutable, Plain(patterns::split_to_array);
-    2765 "regexp_split_to_table" (TEXT TEXT) TEXT, strict immutable, Set(patterns::split_to_table);
-    2766 "regexp_split_to_table" (TEXT TEXT TEXT) TEXT, strict immutable, Set(patterns::split_to_table);
+    6254 "regexp_count" (TEXT TEXT) INT4, strict immutable, Plain(regexes::count);
+    6255 "regexp_count" (TEXT TEXT INT4) INT4, strict immutable, Plain(regexes::count);
+    6256 "regexp_count" (TEXT TEXT INT4 TEXT) INT4, strict immutable, Plain(regexes::count);
+    6263 "regexp_like" (TEXT TEXT) BOOL, strict immutable, Plain(regexes::like_regex);
+    6264 "regexp_like" (TEXT TEXT TEXT) BOOL, strict immutable, Plain(regexes::like_regex);
+    3396 "regexp_match" (TEXT TEXT) TEXT_ARRAY, strict immutable, Plain(regexes::first_match);
+    3397 "regexp_match" (TEXT TEXT TEXT) TEXT_ARRAY, strict immutable, Plain(regexes::first_match);
+    2763 "regexp_matches" (TEXT TEXT) TEXT_ARRAY, strict immutable, Set(regexes::all_matches);
+    2764 "regexp_matches" (TEXT TEXT TEXT) TEXT_ARRAY, strict immutable, Set(regexes::all_matches);
+    2284 "regexp_replace" (TEXT TEXT TEXT) TEXT, strict immutable, Plain(regexes::replace);
+    2285 "regexp_replace" (TEXT TEXT TEXT TEXT) TEXT, strict immutable, Plain(regexes::replace);
+    2767 "regexp_split_to_array" (TEXT TEXT) TEXT_ARRAY, strict immutable, Plain(regexes::split_to_array);
+    2768 "regexp_split_to_array" (TEXT TEXT TEXT) TEXT_ARRAY, strict immutable, Plain(regexes::split_to_array);
+    2765 "regexp_split_to_table" (TEXT TEXT) TEXT, strict immutable, Set(regexes::split_to_table);
+    2766 "regexp_split_to_table" (TEXT TEXT TEXT) TEXT, strict immutable, Set(regexes::split_to_table);
     1986 "similar_to_escape" (TEXT TEXT) TEXT, strict immutable, Plain(patterns::similar_to_escape);
     1987 "similar_to_escape" (TEXT) TEXT, strict immutable, Plain(patterns::similar_to_escape);
-    2073 "substring" (TEXT TEXT) TEXT, strict immutable, Plain(patterns::substring);
-    2074 "substring" (TEXT TEXT TEXT) TEXT, strict immutable, Plain(patterns::substring_similar);
+    2073 "substring" (TEXT TEXT) TEXT, strict immutable, Plain(regexes::substring);
+    2074 "substring" (TEXT TEXT TEXT) TEXT, strict immutable, Plain(regexes::substring_similar);
     1633 "texticlike" (TEXT TEXT) BOOL, strict immutable, Plain(patterns::ilike);
     1634 "texticnlike" (TEXT TEXT) BOOL, strict immutable, Plain(patterns::not_ilike);
-    1238 "texticregexeq" (TEXT TEXT) BOOL, strict immutable, Plain(patterns::imatches);
-    1239 "texticregexne" (TEXT TEXT) BOOL, strict immutable, Plain(patterns::imatches_not);
+    1238 "texticregexeq" (TEXT TEXT) BOOL, strict immutable, Plain(regexes::imatches);
+    1239 "texticregexne" (TEXT TEXT) BOOL, strict immutable, Plain(regexes::imatches_not);
     850 "textlike" (TEXT TEXT) BOOL, strict immutable, Plain(patterns::like);
     851 "textnlike" (TEXT TEXT) BOOL, strict immutable, Plain(patterns::not_like);
-    1254 "textregexeq" (TEXT TEXT) BOOL, strict immutable, Plain(patterns::matches);
-    1256 "textregexne" (TEXT TEXT) BOOL, strict immutable, Plain(patterns::matches_not);
+    1254 "textregexeq" (TEXT TEXT) BOOL, strict immutable, Plain(regexes::matches);
+    1256 "textregexne" (TEXT TEXT) BOOL, strict immutable, Plain(regexes::matches_not);
 }
 
 // Dates and times.
@@ -744,28 +744,28 @@ functions! { DATES:
     1386 "age" (TIMESTAMPTZ) INTERVAL, strict stable, Plain(dates::age);
     2058 "age" (TIMESTAMP TIMESTAMP) INTERVAL, strict immutable, Plain(dates::age);
     2059 "age" (TIMESTAMP) INTERVAL, strict stable, Plain(dates::age);
-    6177 "date_bin" (INTERVAL TIMESTAMP TIMESTAMP) TIMESTAMP, strict immutable, Plain(dates::date_bin);
-    6178 "date_bin" (INTERVAL TIMESTAMPTZ TIMESTAMPTZ) TIMESTAMPTZ, strict immutable, Plain(dates::date_bin);
+    6177 "date_bin" (INTERVAL TIMESTAMP TIMESTAMP) TIMESTAMP, strict immutable, Plain(moments::date_bin);
+    6178 "date_bin" (INTERVAL TIMESTAMPTZ TIMESTAMPTZ) TIMESTAMPTZ, strict immutable, Plain(moments::date_bin);
     1140 "date_mi" (DATE DATE) INT4, strict immutable, Plain(dates::days_between);
     2072 "date_mi_interval" (DATE INTERVAL) TIMESTAMP, strict immutable, Plain(dates::sub_interval);
     1142 "date_mii" (DATE INT4) DATE, strict immutable, Plain(dates::sub_days);
-    1171 "date_part" (TEXT TIMESTAMPTZ) FLOAT8, strict stable, Plain(dates::date_part);
-    1172 "date_part" (TEXT INTERVAL) FLOAT8, strict immutable, Plain(dates::date_part);
-    1273 "date_part" (TEXT TIMETZ) FLOAT8, strict immutable, Plain(dates::date_part);
-    1385 "date_part" (TEXT TIME) FLOAT8, strict immutable, Plain(dates::date_part);
-    2021 "date_part" (TEXT TIMESTAMP) FLOAT8, strict immutable, Plain(dates::date_part);
+    1171 "date_part" (TEXT TIMESTAMPTZ) FLOAT8, strict stable, Plain(parts::date_part);
+    1172 "date_part" (TEXT INTERVAL) FLOAT8, strict immutable, Plain(parts::date_part);
+    1273 "date_part" (TEXT TIMETZ) FLOAT8, strict immutable, Plain(parts::date_part);
+    1385 "date_part" (TEXT TIME) FLOAT8, strict immutable, Plain(parts::date_part);
+    2021 "date_part" (TEXT TIMESTAMP) FLOAT8, strict immutable, Plain(parts::date_part);
     2071 "date_pl_interval" (DATE INTERVAL) TIMESTAMP, strict immutable, Plain(dates::add_interval);
     1141 "date_pli" (DATE INT4) DATE, strict immutable, Plain(dates::add_days);
-    1217 "date_trunc" (TEXT TIMESTAMPTZ) TIMESTAMPTZ, strict stable, Plain(dates::date_trunc);
-    1218 "date_trunc" (TEXT INTERVAL) INTERVAL, strict immutable, Plain(dates::date_trunc);
-    1284 "date_trunc" (TEXT TIMESTAMPTZ TEXT) TIMESTAMPTZ, strict stable, Plain(dates::date_trunc);
-    2020 "date_trunc" (TEXT TIMESTAMP) TIMESTAMP, strict immutable, Plain(dates::date_trunc);
-    6199 "extract" (TEXT DATE) NUMERIC, strict immutable, Plain(dates::extract);
-    6200 "extract" (TEXT TIME) NUMERIC, strict immutable, Plain(dates::extract);
-    6201 "extract" (TEXT TIMETZ) NUMERIC, strict immutable, Plain(dates::extract);
-    6202 "extract" (TEXT TIMESTAMP) NUMERIC, strict immutable, Plain(dates::extract);
-    6203 "extract" (TEXT TIMESTAMPTZ) NUMERIC, strict stable, Plain(dates::extract);
-    6204 "extract" (TEXT INTERVAL) NUMERIC, strict immutable, Plain(dates::extract);
+    1217 "date_trunc" (TEXT TIMESTAMPTZ) TIMESTAMPTZ, strict stable, Plain(parts::date_trunc);
+    1218 "date_trunc" (TEXT INTERVAL) INTERVAL, strict immutable, Plain(parts::date_trunc);
+    1284 "date_trunc" (TEXT TIMESTAMPTZ TEXT) TIMESTAMPTZ, strict stable, Plain(parts::date_trunc);
+    2020 "date_trunc" (TEXT TIMESTAMP) TIMESTAMP, strict immutable, Plain(parts::date_trunc);
+    6199 "extract" (TEXT DATE) NUMERIC, strict immutable, Plain(parts::extract);
+    6200 "extract" (TEXT TIME) NUMERIC, strict immutable, Plain(parts::extract);
+    6201 "extract" (TEXT TIMETZ) NUMERIC, strict immutable, Plain(parts::extract);
+    6202 "extract" (TEXT TIMESTAMP) NUMERIC, strict immutable, Plain(parts::extract);
+    6203 "extract" (TEXT TIMESTAMPTZ) NUMERIC, strict stable, Plain(parts::extract);
+    6204 "extract" (TEXT INTERVAL) NUMERIC, strict immutable, Plain(parts::extract);
     2550 "integer_pl_date" (INT4 DATE) DATE, strict immutable, Plain(dates::add_days);
     1326 "interval_div" (INTERVAL FLOAT8) INTERVAL, strict immutable, Plain(dates::div);
     1170 "interval_mi" (INTERVAL INTERVAL) INTERVAL, strict immutable, Plain(dates::sub);
@@ -777,19 +777,19 @@ functions! { DATES:
     2549 "interval_pl_timestamptz" (INTERVAL TIMESTAMPTZ) TIMESTAMPTZ, strict stable, Plain(dates::add_interval);
     2547 "interval_pl_timetz" (INTERVAL TIMETZ) TIMETZ, strict immutable, Plain(dates::add_interval);
     1168 "interval_um" (INTERVAL) INTERVAL, strict immutable, Plain(dates::neg);
-    1373 "isfinite" (DATE) BOOL, strict immutable, Plain(dates::is_finite);
-    1389 "isfinite" (TIMESTAMPTZ) BOOL, strict immutable, Plain(dates::is_finite);
-    1390 "isfinite" (INTERVAL) BOOL, strict immutable, Plain(dates::is_finite);
-    2048 "isfinite" (TIMESTAMP) BOOL, strict immutable, Plain(dates::is_finite);
+    1373 "isfinite" (DATE) BOOL, strict immutable, Plain(moments::is_finite);
+    1389 "isfinite" (TIMESTAMPTZ) BOOL, strict immutable, Plain(moments::is_finite);
+    1390 "isfinite" (INTERVAL) BOOL, strict immutable, Plain(moments::is_finite);
+    2048 "isfinite" (TIMESTAMP) BOOL, strict immutable, Plain(moments::is_finite);
     1295 "justify_days" (INTERVAL) INTERVAL, strict immutable, Plain(dates::justify_days);
     1175 "justify_hours" (INTERVAL) INTERVAL, strict immutable, Plain(dates::justify_hours);
     2711 "justify_interval" (INTERVAL) INTERVAL, strict immutable, Plain(dates::justify_interval);
-    3846 "make_date" (INT4 INT4 INT4) DATE, strict immutable, Plain(dates::make_date);
-    3464 "make_interval" (INT4 INT4 INT4 INT4 INT4 INT4 FLOAT8) INTERVAL, strict immutable, Plain(dates::make_interval), [Datum::Int4(0), Datum::Int4(0), Datum::Int4(0), Datum::Int4(0), Datum::Int4(0), Datum::Int4(0), Datum::Float8(0.0)];
-    3847 "make_time" (INT4 INT4 FLOAT8) TIME, strict immutable, Plain(dates::make_time);
-    3461 "make_timestamp" (INT4 INT4 INT4 INT4 INT4 FLOAT8) TIMESTAMP, strict immutable, Plain(dates::make_timestamp);
-    3462 "make_timestamptz" (INT4 INT4 INT4 INT4 INT4 FLOAT8) TIMESTAMPTZ, strict stable, Plain(dates::make_timestamptz);
-    3463 "make_timestamptz" (INT4 INT4 INT4 INT4 INT4 FLOAT8 TEXT) TIMESTAMPTZ, strict stable, Plain(dates::make_timestamptz);
+    3846 "make_date" (INT4 INT4 INT4) DATE, strict immutable, Plain(moments::make_date);
+    3464 "make_interval" (INT4 INT4 INT4 INT4 INT4 INT4 FLOAT8) INTERVAL, strict immutable, Plain(moments::make_interval), [Datum::Int4(0), Datum::Int4(0), Datum::Int4(0), Datum::Int4(0), Datum::Int4(0), Datum::Int4(0), Datum::Float8(0.0)];
+    3847 "make_time" (INT4 INT4 FLOAT8) TIME, strict immutable, Plain(moments::make_time);
+    3461 "make_timestamp" (INT4 INT4 INT4 INT4 INT4 FLOAT8) TIMESTAMP, strict immutable, Plain(moments::make_timestamp);
+    3462 "make_timestamptz" (INT4 INT4 INT4 INT4 INT4 FLOAT8) TIMESTAMPTZ, strict stable, Plain(moments::make_timestamptz);
+    3463 "make_timestamptz" (INT4 INT4 INT4 INT4 INT4 FLOAT8 TEXT) TIMESTAMPTZ, strict stable, Plain(moments::make_timestamptz);
     1624 "mul_d_interval" (FLOAT8 INTERVAL) INTERVAL, strict immutable, Plain(dates::mul);
     1271 "overlaps" (TIMETZ TIMETZ TIMETZ TIMETZ) BOOL, nullable immutable, Plain(dates::overlaps);
     1304 "overlaps" (TIMESTAMPTZ TIMESTAMPTZ TIMESTAMPTZ TIMESTAMPTZ) BOOL, nullable immutable, Plain(dates::overlaps);
@@ -806,29 +806,29 @@ functions! { DATES:
     1189 "timestamptz_pl_interval" (TIMESTAMPTZ INTERVAL) TIMESTAMPTZ, strict stable, Plain(dates::add_interval);
     1750 "timetz_mi_interval" (TIMETZ INTERVAL) TIMETZ, strict immutable, Plain(dates::sub_interval);
     1749 "timetz_pl_interval" (TIMETZ INTERVAL) TIMETZ, strict immutable, Plain(dates::add_interval);
-    1026 "timezone" (INTERVAL TIMESTAMPTZ) TIMESTAMP, strict immutable, Plain(dates::at_zone);
-    1159 "timezone" (TEXT TIMESTAMPTZ) TIMESTAMP, strict immutable, Plain(dates::at_zone);
-    2037 "timezone" (TEXT TIMETZ) TIMETZ, strict stable, Plain(dates::at_zone);
-    2038 "timezone" (INTERVAL TIMETZ) TIMETZ, strict immutable, Plain(dates::at_zone);
-    2069 "timezone" (TEXT TIMESTAMP) TIMESTAMPTZ, strict immutable, Plain(dates::at_zone);
-    2070 "timezone" (INTERVAL TIMESTAMP) TIMESTAMPTZ, strict immutable, Plain(dates::at_zone);
-    1158 "to_timestamp" (FLOAT8) TIMESTAMPTZ, strict immutable, Plain(dates::from_epoch);
+    1026 "timezone" (INTERVAL TIMESTAMPTZ) TIMESTAMP, strict immutable, Plain(moments::at_zone);
+    1159 "timezone" (TEXT TIMESTAMPTZ) TIMESTAMP, strict immutable, Plain(moments::at_zone);
+    2037 "timezone" (TEXT TIMETZ) TIMETZ, strict stable, Plain(moments::at_zone);
+    2038 "timezone" (INTERVAL TIMETZ) TIMETZ, strict immutable, Plain(moments::at_zone);
+    2069 "timezone" (TEXT TIMESTAMP) TIMESTAMPTZ, strict immutable, Plain(moments::at_zone);
+    2070 "timezone" (INTERVAL TIMESTAMP) TIMESTAMPTZ, strict immutable, Plain(moments::at_zone);
+    1158 "to_timestamp" (FLOAT8) TIMESTAMPTZ, strict immutable, Plain(moments::from_epoch);
 }
 
 // Formats.
 #[rustfmt::skip]
 functions! { FORMATS:
-    1768 "to_char" (INTERVAL TEXT) TEXT, strict stable, Plain(formats::interval);
-    1770 "to_char" (TIMESTAMPTZ TEXT) TEXT, strict stable, Plain(formats::timestamp);
-    1772 "to_char" (NUMERIC TEXT) TEXT, strict stable, Plain(formats::number);
-    1773 "to_char" (INT4 TEXT) TEXT, strict stable, Plain(formats::number);
-    1774 "to_char" (INT8 TEXT) TEXT, strict stable, Plain(formats::number);
-    1775 "to_char" (FLOAT4 TEXT) TEXT, strict stable, Plain(formats::number);
-    1776 "to_char" (FLOAT8 TEXT) TEXT, strict stable, Plain(formats::number);
-    2049 "to_char" (TIMESTAMP TEXT) TEXT, strict stable, Plain(formats::timestamp);
-    1780 "to_date" (TEXT TEXT) DATE, strict stable, Plain(formats::to_date);
-    1777 "to_number" (TEXT TEXT) NUMERIC, strict stable, Plain(formats::to_number);
-    1778 "to_timestamp" (TEXT TEXT) TIMESTAMPTZ, strict stable, Plain(formats::to_timestamp);
+    1768 "to_char" (INTERVAL TEXT) TEXT, strict stable, Plain(formats::dates::interval);
+    1770 "to_char" (TIMESTAMPTZ TEXT) TEXT, strict stable, Plain(formats::dates::timestamp);
+    1772 "to_char" (NUMERIC TEXT) TEXT, strict stable, Plain(formats::numbers::number);
+    1773 "to_char" (INT4 TEXT) TEXT, strict stable, Plain(formats::numbers::number);
+    1774 "to_char" (INT8 TEXT) TEXT, strict stable, Plain(formats::numbers::number);
+    1775 "to_char" (FLOAT4 TEXT) TEXT, strict stable, Plain(formats::numbers::number);
+    1776 "to_char" (FLOAT8 TEXT) TEXT, strict stable, Plain(formats::numbers::number);
+    2049 "to_char" (TIMESTAMP TEXT) TEXT, strict stable, Plain(formats::dates::timestamp);
+    1780 "to_date" (TEXT TEXT) DATE, strict stable, Plain(formats::reading::to_date);
+    1777 "to_number" (TEXT TEXT) NUMERIC, strict stable, Plain(formats::numbers::to_number);
+    1778 "to_timestamp" (TEXT TEXT) TIMESTAMPTZ, strict stable, Plain(formats::reading::to_timestamp);
 }
 
 // Arrays.

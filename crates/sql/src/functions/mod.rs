@@ -4,23 +4,27 @@
 //! that a catalog can be made of it: what a client finds there it can call. Many entries share a
 //! body: `int4lt`, `int48lt` and `float8lt` all compare, since values compare across widths.
 //!
-//! A body gets a [`Call`]: the arguments, their types, and what the session knows. A strict function
-//! is not called with a NULL among its arguments: its result is then NULL.
+//! A body gets a [`Call`]: the arguments, their types, and what the session knows. A strict
+//! function is not called with a NULL among its arguments: its result is then NULL.
 
 pub mod aggregates;
 pub mod arrays;
 pub mod bytes;
 pub mod casts;
+pub mod composing;
 pub mod convert;
 pub mod dates;
 pub mod floats;
 pub mod formats;
 pub mod integers;
 pub mod list;
+pub mod moments;
 pub mod numerics;
 pub mod operators;
 pub mod order;
+pub mod parts;
 pub mod patterns;
+pub mod regexes;
 pub mod sets;
 pub mod strings;
 pub mod system;

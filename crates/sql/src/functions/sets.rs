@@ -4,7 +4,7 @@
 
 use std::cmp::Ordering;
 
-use super::{Call, Rows, dates, refuse, strings};
+use super::{Call, Rows, composing, dates, refuse};
 use crate::types::{Datum, Numeric, time};
 use crate::{SqlError, SqlState};
 
@@ -111,5 +111,5 @@ pub fn string_parts(call: &Call<'_>) -> Result<Rows, SqlError> {
     if call.at(0).is_null() {
         return Ok(of(Vec::new()));
     }
-    Ok(of(strings::parts(call)?))
+    Ok(of(composing::parts(call)?))
 }

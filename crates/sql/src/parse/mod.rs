@@ -13,6 +13,16 @@
 //!
 //! Every statement keeps where it stands in the text. Positions of errors count characters from 1
 //! over the whole text, not over the statement, as PostgreSQL's do.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::as_conversions,
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic
+    )
+)]
 
 mod depth;
 mod grammar;

@@ -17,8 +17,7 @@ use super::portal::{Body, Portal, Prepared, Progress, Work, ends_transaction};
 use super::settings::Settings;
 use super::transaction::{Portals, Transaction};
 use super::{Closed, KEPT_BYTES_MAX, Line, Stop, Stream, World};
-use crate::analyze::{Query, analyze};
-use crate::execute::Context;
+use crate::analyze::analyze;
 use crate::parse::{self, Statement};
 use crate::types::{self, Datum, Format, Oid, Style};
 use crate::wire::backend;
@@ -26,9 +25,6 @@ use crate::wire::frame::{self, Frame};
 use crate::wire::frontend::{Bind, Message, Target, format_of};
 use crate::{Severity, SqlError, SqlState};
 use pg_query::NodeEnum;
-
-/// Rows after which a query gives way.
-const ROWS_PER_TURN: u64 = 256;
 
 /// Microseconds in a millisecond, which timeouts are in.
 const US_PER_MS: i64 = 1_000;
@@ -41,8 +37,12 @@ pub(super) struct Session<'a, W> {
     pub(super) transaction: Transaction,
     pub(super) statements: BTreeMap<String, Rc<Prepared>>,
     pub(super) portals: BTreeMap<String, Portal>,
-    /// What text forms depend on, and the generation of settings that it was made from.
-    style: (u64, Style),
+    /// What text forms depend on.
+    pub(super) style: Style,
+    /// How long a statement may take; none is for ever.
+    pub(super) timeout_us: Option<i64>,
+    /// The generation of settings that both were made from.
+    generation: u64,
     /// When the message arrived that is being carried out, in microseconds since 2000.
     pub(super) statement_us: i64,
     /// Whether messages are skipped up to the next Sync.
@@ -90,7 +90,9 @@ impl<'a, W: World> Session<'a, W> {
         Session {
             world,
             place,
-            style: (0, Style::default()),
+            style: Style::default(),
+            timeout_us: None,
+            generation: 0,
             settings,
             transaction: Transaction::new(),
             statements: BTreeMap::new(),
@@ -134,14 +136,19 @@ impl<'a, W: World> Session<'a, W> {
         line: &mut Line<'_, S>,
     ) -> Result<(), Stop> {
         match message {
-            Message::Query(text) => {
-                self.query(text, line).await?;
-                self.ready(line);
-            }
+            // In a box, because the future of every message would have its size.
+            Message::Query(text) => Box::pin(self.query(text, line)).await,
+            Message::Execute { portal, limit } => self.execute(portal, limit, line).await,
+            message => Ok(self.answer(message, line)?),
+        }
+    }
+
+    /// Carries out a message that nothing has to be awaited for.
+    fn answer<S: Stream>(&mut self, message: Message<'_>, line: &mut Line<'_, S>) -> Result<(), SqlError> {
+        match message {
             Message::Parse { name, text, types } => self.parse(name, text, types, line)?,
             Message::Bind(bind) => self.bind(&bind, line)?,
             Message::Describe(target) => self.describe(target, line)?,
-            Message::Execute { portal, limit } => self.execute(portal, limit, line).await?,
             Message::Close(target) => {
                 match target {
                     Target::Statement(name) => drop(self.statements.remove(name)),
@@ -155,18 +162,19 @@ impl<'a, W: World> Session<'a, W> {
                 self.finish();
                 self.ready(line);
             }
-            // Without a COPY they mean nothing, and PostgreSQL ignores them too: a client may have
-            // sent them before it knew that its COPY has failed.
-            Message::CopyData(_) | Message::CopyDone | Message::CopyFail(_) => {}
             Message::FunctionCall => {
                 let error = "function calls by identifier are not supported";
-                return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, error).into());
+                return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, error));
             }
             Message::Password(_) => {
                 let error = "a password was not asked for";
-                return Err(SqlError::fatal(SqlState::PROTOCOL_VIOLATION, error).into());
+                return Err(SqlError::fatal(SqlState::PROTOCOL_VIOLATION, error));
             }
-            Message::Terminate => {}
+            // Without a COPY its messages mean nothing, and PostgreSQL ignores them too: a client
+            // may have sent them before it knew that its COPY has failed.
+            Message::CopyData(_) | Message::CopyDone | Message::CopyFail(_) => {}
+            // The callers' own.
+            Message::Query(_) | Message::Execute { .. } | Message::Terminate => {}
         }
         Ok(())
     }
@@ -218,6 +226,7 @@ impl<'a, W: World> Session<'a, W> {
             }
         }
         self.finish();
+        self.ready(line);
         Ok(())
     }
 
@@ -234,7 +243,7 @@ impl<'a, W: World> Session<'a, W> {
                 let query = analyze(&statement.node, text, given, &self.settings)?;
                 Ok(Body::Query(Rc::new(query)))
             }
-            Some(_) => Ok(statement.node.node.map_or(Body::Empty, Body::Utility)),
+            Some(_) => Ok(statement.node.node.map_or(Body::Empty, |node| Body::Utility(Box::new(node)))),
         }
     }
 
@@ -355,7 +364,7 @@ impl<'a, W: World> Session<'a, W> {
                 }
                 Format::Binary => "",
             };
-            types::decode(*oid, format, bytes, &self.style.1).map_err(|error| refused(error, shown))
+            types::decode(*oid, format, bytes, &self.style).map_err(|error| refused(error, shown))
         });
         decoded.collect()
     }
@@ -407,7 +416,7 @@ impl<'a, W: World> Session<'a, W> {
         let (mut work, controls) = match (progress, &prepared.body) {
             (Progress::Running(work), _) => (work, false),
             (Progress::Fresh, Body::Utility(node)) => {
-                let controls = matches!(node, NodeEnum::TransactionStmt(_));
+                let controls = matches!(**node, NodeEnum::TransactionStmt(_));
                 (self.utility(node, &prepared.text, &mut line.out)?, controls)
             }
             (Progress::Fresh | Progress::Finished, _) => {
@@ -428,128 +437,23 @@ impl<'a, W: World> Session<'a, W> {
         Ok(())
     }
 
-    /// Runs work to its end or to a limit of rows, sends the rows, and says how it ended.
-    async fn run<S: Stream>(
-        &mut self,
-        work: &mut Work,
-        formats: &[Format],
-        limit: Option<u32>,
-        line: &mut Line<'_, S>,
-    ) -> Result<(), Stop> {
-        if let Work::Done(tag) = work {
-            backend::command_complete(&mut line.out, tag);
-            return Ok(());
-        }
-        if matches!(work, Work::Query(..)) {
-            self.transaction.queried(&self.settings);
-        }
-        let deadline_us = match self.settings.number("statement_timeout") {
-            0 => None,
-            timeout_ms => Some(self.statement_us.saturating_add(timeout_ms.saturating_mul(US_PER_MS))),
-        };
-        let mut rows: u64 = 0;
-        while limit.is_none_or(|limit| rows < u64::from(limit)) {
-            let Some(row) = self.row(work)? else {
-                let tag = match work {
-                    Work::Rows(_, _, tag) => (*tag).to_owned(),
-                    _ => format!("SELECT {rows}"),
-                };
-                backend::command_complete(&mut line.out, &tag);
-                return Ok(());
-            };
-            self.encode(&row, work, formats, &mut line.out)?;
-            rows += 1;
-            line.give_way().await?;
-            if rows.is_multiple_of(ROWS_PER_TURN) {
-                self.pause(deadline_us, line).await?;
-            }
-        }
-        backend::portal_suspended(&mut line.out);
-        Ok(())
-    }
-
-    /// The next row.
-    fn row(&self, work: &mut Work) -> Result<Option<Vec<Datum>>, SqlError> {
-        match work {
-            Work::Done(_) => Ok(None),
-            Work::Rows(_, rows, _) => Ok(rows.next()),
-            Work::Query(query, run) => self.with_context(|context| run.next(query, context)),
-        }
-    }
-
-    /// Calls with what a query may ask of the session.
-    pub(super) fn with_context<T>(&self, call: impl FnOnce(&Context<'_>) -> T) -> T {
-        let context = Context {
-            catalog: &self.settings,
-            style: &self.style.1,
-            transaction_us: self.transaction.begun_us(),
-            statement_us: self.statement_us,
-            clock: &|| self.world.now_us(),
-            random: &|| self.world.random(),
-            backend: i32::try_from(self.place.pid()).unwrap_or(i32::MAX),
-        };
-        call(&context)
-    }
-
-    fn encode(
-        &self,
-        row: &[Datum],
-        work: &Work,
-        formats: &[Format],
-        out: &mut Vec<u8>,
-    ) -> Result<(), SqlError> {
-        let columns = work.columns().unwrap_or_default();
-        let style = &self.style.1;
-        backend::message(out, b'D', |out| {
-            let count = u16::try_from(row.len())
-                .map_err(|_| SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "a row has too many columns"))?;
-            out.extend(count.to_be_bytes());
-            for (place, (datum, column)) in row.iter().zip(columns).enumerate() {
-                let format = format_of(formats, place);
-                let value = (!datum.is_null())
-                    .then_some(|out: &mut Vec<u8>| types::encode(datum, column.oid, format, style, out));
-                backend::value(out, value)?;
-            }
-            Ok(())
-        })
-    }
-
-    /// Lets others run, and looks whether this is to go on.
-    async fn pause<S: Stream>(
-        &mut self,
-        deadline_us: Option<i64>,
-        line: &mut Line<'_, S>,
-    ) -> Result<(), Stop> {
-        // Replies to what came before this statement are not to wait for it.
-        if line.due {
-            line.flush().await?;
-        }
-        self.world.pause().await;
-        let cancelled = |error: &str| Err(SqlError::new(SqlState::QUERY_CANCELED, error).into());
-        if self.place.is_cancelled() {
-            self.place.begin();
-            return cancelled("canceling statement due to user request");
-        }
-        if deadline_us.is_some_and(|deadline_us| self.world.now_us() >= deadline_us) {
-            return cancelled("canceling statement due to statement timeout");
-        }
-        Ok(())
-    }
-
     /// A message begins that needs a transaction.
     fn begin(&mut self) {
         self.statement_us = self.world.now_us();
         self.start();
     }
 
-    /// A statement begins: there is a transaction, and text forms are as the settings say.
+    /// A statement begins: there is a transaction, and what is made from settings is up to date.
     fn start(&mut self) {
         self.transaction.start(&self.settings, self.statement_us);
         let generation = self.settings.generation();
-        if self.style.0 != generation {
-            self.style = (generation, self.settings.style());
+        if self.generation != generation {
+            self.generation = generation;
+            self.style = self.settings.style();
+            let timeout_ms = self.settings.number("statement_timeout");
+            self.timeout_us = (timeout_ms > 0).then(|| timeout_ms.saturating_mul(US_PER_MS));
         }
-        self.style.1.now_us = self.transaction.begun_us();
+        self.style.now_us = self.transaction.begun_us();
     }
 
     /// What began by itself ends.
@@ -600,12 +504,4 @@ fn no_parameter(text: &str, place: Range<usize>) -> SqlError {
 
 fn no_portal(name: &str) -> SqlError {
     SqlError::new(SqlState::INVALID_CURSOR_NAME, format!("portal \"{name}\" does not exist"))
-}
-
-/// A query by itself, for statements that have expressions in them.
-pub(super) fn first_row<W: World>(
-    session: &Session<'_, W>,
-    query: &Query,
-) -> Result<Option<Vec<Datum>>, SqlError> {
-    session.with_context(|context| query.start(Vec::new()).next(query, context))
 }

@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `login` | what precedes the first statement |
 //! | `conversation` | the messages: what each does, and what an error in one does to the others |
-//! | `portal` | statements that are prepared, and portals that run |
+//! | `portal` | statements that are prepared, and portals |
+//! | `running` | how work runs: row by row, giving way |
 //! | `utility` | statements that are no queries: `SET`, `SHOW`, `PREPARE`, ... |
 //! | `transaction` | blocks and savepoints |
 //! | `settings` | settings, and what transactions do to them |
@@ -20,11 +21,22 @@
 //!
 //! Passwords and encryption are left out: whoever connects is trusted, so a listener must not offer
 //! this to other machines.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::as_conversions,
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic
+    )
+)]
 
 mod cancel;
 mod conversation;
 mod login;
 mod portal;
+mod running;
 mod settings;
 #[cfg(test)]
 mod tests;

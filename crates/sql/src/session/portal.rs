@@ -10,14 +10,13 @@ use crate::execute::Run;
 use crate::types::{Datum, Format, Oid};
 
 /// What a statement is, once it has been understood.
-#[expect(clippy::large_enum_variant, reason = "it is in an `Rc`, or lives as long as its message")]
 pub(super) enum Body {
     /// Nothing: a text of blanks and comments.
     Empty,
     /// A `SELECT` or `VALUES`.
     Query(Rc<Query>),
     /// Any other statement.
-    Utility(NodeEnum),
+    Utility(Box<NodeEnum>),
 }
 
 impl Body {
@@ -49,7 +48,7 @@ pub(super) enum Work {
     /// It is done; this is what CommandComplete says.
     Done(String),
     /// Rows that are there, and what CommandComplete says after them.
-    Rows(Rc<[Column]>, std::vec::IntoIter<Vec<Datum>>, &'static str),
+    Rows(Vec<Column>, std::vec::IntoIter<Vec<Datum>>, &'static str),
     /// A query.
     Query(Rc<Query>, Run),
 }

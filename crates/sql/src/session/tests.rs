@@ -640,6 +640,38 @@ fn a_long_query_is_cancelled_or_times_out() {
     );
 }
 
+#[test]
+fn what_nests_deeply_is_answered_on_the_stack_of_a_shard() {
+    let asked = std::thread::Builder::new().stack_size(2 << 20).spawn(|| {
+        for levels in [30, 100, 300, 1_000, 3_000, 20_000] {
+            let around = |before: &str, after: &str| {
+                format!("select {}1{}", before.repeat(levels), after.repeat(levels))
+            };
+            for text in [
+                around("1+", ""),
+                around("-", ""),
+                around("not ", "=1"),
+                around("abs(", ")"),
+                around("(select ", ")"),
+                around("array[", "]"),
+                around("case when true then ", " end"),
+                around("", "::int"),
+                around("", " union all select 1"),
+                format!("select 1 from (values (1)) a{}", " join (values (1)) b on true".repeat(levels)),
+                format!("prepare a as select {}1", "1+".repeat(levels)),
+            ] {
+                let answers = ask(&[&text]);
+                assert_eq!(answers.last().map(String::as_str), Some("Z I"));
+                let error = answers.iter().find(|answer| answer.starts_with("E "));
+                let state = error.and_then(|error| error.get(8..10));
+                assert!([None, Some("54"), Some("42")].contains(&state), "{levels}: {error:?}");
+                assert!(levels > 100 || !text.contains("1+1") || error.is_none(), "{error:?}");
+            }
+        }
+    });
+    asked.expect("a thread").join().expect("no panic");
+}
+
 proptest! {
     #[test]
     fn no_bytes_of_a_client_panic(

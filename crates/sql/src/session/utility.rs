@@ -1,5 +1,6 @@
 //! Statements that are no queries.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use pg_query::NodeEnum;
@@ -10,7 +11,7 @@ use pg_query::protobuf::{
 };
 
 use super::World;
-use super::conversation::{Session, first_row};
+use super::conversation::Session;
 use super::portal::{Body, Prepared, Work};
 use super::settings;
 use super::transaction::{Done, warning};
@@ -74,18 +75,19 @@ impl<W: World> Session<'_, W> {
     }
 
     /// What the rows of a prepared statement have, if it has rows.
-    pub(super) fn columns_of(&self, prepared: &Prepared) -> Option<Rc<[Column]>> {
-        match &prepared.body {
-            Body::Empty => None,
-            Body::Query(query) => Some(Rc::from(query.columns.as_slice())),
-            Body::Utility(NodeEnum::VariableShowStmt(show)) => self.shown_columns(&show.name).ok(),
-            Body::Utility(NodeEnum::ExecuteStmt(execute)) => {
-                self.prepared(&execute.name).ok().and_then(|prepared| match &prepared.body {
-                    Body::Query(query) => Some(Rc::from(query.columns.as_slice())),
-                    _ => None,
-                })
-            }
-            Body::Utility(_) => None,
+    pub(super) fn columns_of<'p>(&self, prepared: &'p Prepared) -> Option<Cow<'p, [Column]>> {
+        let node = match &prepared.body {
+            Body::Empty => return None,
+            Body::Query(query) => return Some(Cow::Borrowed(&query.columns)),
+            Body::Utility(node) => node.as_ref(),
+        };
+        match node {
+            NodeEnum::VariableShowStmt(show) => self.shown_columns(&show.name).ok().map(Cow::Owned),
+            NodeEnum::ExecuteStmt(execute) => match &self.prepared(&execute.name).ok()?.body {
+                Body::Query(query) => Some(Cow::Owned(query.columns.clone())),
+                Body::Empty | Body::Utility(_) => None,
+            },
+            _ => None,
         }
     }
 
@@ -197,12 +199,12 @@ impl<W: World> Session<'_, W> {
         Ok(Work::Rows(columns, rows.into_iter(), "SHOW"))
     }
 
-    fn shown_columns(&self, name: &str) -> Result<Rc<[Column]>, SqlError> {
+    fn shown_columns(&self, name: &str) -> Result<Vec<Column>, SqlError> {
         let column = |name: &str| Column { name: name.to_owned(), oid: Oid::TEXT, modifier: -1 };
         if name.eq_ignore_ascii_case("all") {
             return Ok(["name", "setting", "description"].iter().map(|name| column(name)).collect());
         }
-        Ok(Rc::new([column(&self.settings.name_of(name)?)]))
+        Ok(vec![column(&self.settings.name_of(name)?)])
     }
 
     fn prepare(&mut self, statement: &PrepareStmt, text: &Rc<str>) -> Result<Work, SqlError> {
@@ -253,7 +255,7 @@ impl<W: World> Session<'_, W> {
         let arguments = statement.params.iter().zip(&prepared.parameters);
         let casts = arguments.map(|(argument, oid)| cast(argument.clone(), type_name(*oid)));
         let values = match self.select(casts.collect(), text)? {
-            Some(query) => first_row(self, &query)?.unwrap_or_default(),
+            Some(query) => self.first_row(&query)?.unwrap_or_default(),
             None => Vec::new(),
         };
         let run = query.start(values);

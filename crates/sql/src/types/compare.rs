@@ -1,8 +1,8 @@
 //! Order and equality of values of one kind.
 //!
-//! The order is total, as that of an index: NaN is above all numbers and equals itself, NULL is above
-//! all values. Strings compare by their bytes, which is the collation `C`. Numbers of different width
-//! compare by value, so one function serves every operator between them.
+//! The order is total, as that of an index: NaN is above all numbers and equals itself, NULL is
+//! above all values. Strings compare by their bytes, which is the collation `C`. Numbers of
+//! different width compare by value, so one function serves every operator between them.
 
 use std::cmp::Ordering;
 

@@ -1,10 +1,10 @@
 //! Values: their types, and their text and binary forms.
 //!
 //! A [`Datum`] is a value without its type: several types share a representation (`text`, `varchar`
-//! and `json` are all strings), so whoever holds a value knows the type from the plan. [`decode`] and
-//! [`encode`] are the two directions of the wire; [`parse`] and [`print()`] are the text forms that
-//! literals and casts use as well. The bytes that come in are a client's: nothing here may panic on
-//! them, so the module forbids itself what could.
+//! and `json` are all strings), so whoever holds a value knows the type from the plan. [`decode`]
+//! and [`encode`] are the two directions of the wire; [`parse()`] and [`print()`] are the text
+//! forms that literals and casts use as well. The bytes that come in are a client's: nothing here
+//! may panic on them, so the module forbids itself what could.
 //!
 //! Left out: enumerations, domains, ranges, bit strings, networks, geometry. A type that is not in
 //! the table of [`oid`] has no values here.

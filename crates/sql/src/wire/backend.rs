@@ -53,7 +53,10 @@ fn short(out: &mut Vec<u8>, kind: u8, body: impl FnOnce(&mut Vec<u8>)) {
 
 fn text(out: &mut Vec<u8>, text: &str) {
     // A zero byte would end it early.
-    out.extend(text.bytes().filter(|byte| *byte != 0));
+    match text.contains('\0') {
+        false => out.extend_from_slice(text.as_bytes()),
+        true => out.extend(text.bytes().filter(|byte| *byte != 0)),
+    }
     out.push(0);
 }
 

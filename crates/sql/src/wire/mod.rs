@@ -18,6 +18,16 @@
 //! * Bytes left at the end of a message are refused, as are missing ones (08P01).
 //!
 //! Nothing here knows SQL, a socket, or what order messages come in.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::as_conversions,
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic
+    )
+)]
 
 pub mod backend;
 pub mod frame;

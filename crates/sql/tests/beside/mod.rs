@@ -1,6 +1,6 @@
-//! Runs a statement here and on a PostgreSQL 15 that is started beside, and compares what comes out:
-//! the columns' names and types, the rows as text, or the error's state, message, hint, detail and
-//! place.
+//! Runs a statement here and on a PostgreSQL 15 that is started beside, and compares what comes
+//! out: the columns' names and types, the rows as text, or the error's state, message, hint, detail
+//! and place.
 
 #![allow(dead_code)] // Every user takes its part.
 
@@ -166,6 +166,51 @@ impl Catalog for Settings {
 
     fn database(&self) -> &str {
         "postgres"
+    }
+}
+
+/// Types of the parameters, and names and types of the columns, of a statement that is only
+/// prepared.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Prepared {
+    /// They.
+    Types(Vec<String>, Vec<(String, String)>),
+    /// State and message.
+    Error(String, String),
+}
+
+/// What preparing a statement comes to here.
+pub fn prepared_ours(text: &str) -> Prepared {
+    let parsed = pg_query::parse(text, pg_query::ParserOptions::default()).expect("a tree");
+    let statement = parsed.protobuf.stmts.first().and_then(|statement| statement.stmt.as_deref());
+    match analyze(statement.expect("a statement"), text, &[], &Settings) {
+        Ok(query) => {
+            let column =
+                |column: &plimsoll_sql::analyze::Column| (column.name.clone(), column.oid.catalog_name());
+            Prepared::Types(
+                query.parameters.iter().map(|oid| oid.catalog_name()).collect(),
+                query.columns.iter().map(column).collect(),
+            )
+        }
+        Err(error) => Prepared::Error(error.state.as_str().to_owned(), error.message),
+    }
+}
+
+/// What it comes to in PostgreSQL.
+pub async fn prepared_theirs(client: &Client, text: &str) -> Prepared {
+    match client.prepare(text).await {
+        Ok(statement) => Prepared::Types(
+            statement.params().iter().map(|oid| oid.name().to_owned()).collect(),
+            statement
+                .columns()
+                .iter()
+                .map(|column| (column.name().to_owned(), column.type_().name().to_owned()))
+                .collect(),
+        ),
+        Err(error) => {
+            let error = error.as_db_error().expect("an error of the database");
+            Prepared::Error(error.code().code().to_owned(), error.message().to_owned())
+        }
     }
 }
 

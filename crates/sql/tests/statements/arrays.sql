@@ -48,3 +48,12 @@ select row(1,2) = row(1,2,3)
 select row(1,null) is null, row(null,null) is null, row(1,2) is not null, row(1,null) is not null
 select array[row(1,2)]
 select array_upper(1, 1)
+select cardinality('{1,2}')
+select cardinality(null)
+select array_length('{1}', 1)
+select array_append(null, null)
+select array_append(null, 1), array_append('{1}', 2)
+select array_cat('{1}', '{2}')
+select array_position(null, 1)
+select array_to_string('{1,2}', ',')
+select row('a', null, 1), row(row(1, 2), 'x')

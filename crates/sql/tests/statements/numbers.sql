@@ -131,3 +131,9 @@ select 1::oid = 1, 1::oid < 2
 select 65::"char", 'a'::"char", 'abc'::"char"::text, 'a'::"char"::int
 select to_char(12, '999'), to_char(-12, '999'), to_char(12.5, '999.99'), to_char(0.5, '9.99'), to_char(0.5, '0.99'), to_char(1234567.891, '9,999,999.99'), to_char(12, 'FM999'), to_char(12, '00999'), to_char(-12, 'S999'), to_char(12, 'S999'), to_char(12, '999S'), to_char(-12, '999MI'), to_char(-12, '999PR'), to_char(12, '999PR'), to_char(1234, '99'), to_char(0, '99'), to_char(0, '9.99'), to_char(12, '999th'), to_char(1.5, 'FM9.999'), to_char(1.0, 'FM9.99'), to_char(-0.5, '9.9'), to_char(12, '"n="999'), to_char(485, '9 9 9'), to_char(148.5::float8, '999.9'), to_char(1485, '9G999'), to_char(148.5, 'FM999.000')
 select to_number('12,454.8-', '99G999D9S'), to_number('1234.5', '9999.99'), to_number('-12', 'S99')
+select (1+1) between 1 and 3, (1+1) between symmetric 3 and 1, (1+1) not between 3 and 4, (1+1) not between symmetric 4 and 3, (1+1) in (1,2,3), (1+1) not in (1,2), abs(-2) in (1.0, 2.0)
+select x, x*2 between 3 and 5, x*2 in (2, 6), x+1 not in (2, null), x*2 between symmetric 5 and 3 from generate_series(1,3) x
+select case when null between 12 and null then 1/0 else 2 end, case when 7 = any(null::int[]) then 1/0 else 3 end
+select (1 in (1,2)) in (true, false), ('a' || 'b') in ('ab', 'c'), (1, 2) < (1, 3), (1, null) < (2, 1), (1, null) < (1, 2), (1, 2, 3) >= (1, 2, 3)
+select 1e23::float8
+select 36012026242414912::float8, 206053984011466.625::float8, 1e22::float8, 9007199254740993::float8, 8.5e15::float4, 33554436::float4, 16777218.5::float4

@@ -161,3 +161,12 @@ select |/ 25, @ -5, ~ 5
 select generate_series(1,2) where generate_series(1,2) > 1
 select case when generate_series(1,2) > 1 then 1 end
 select sum(x order by x) from generate_series(1,3) x
+select 1/0 where false
+select case when true then 1 else 1/0 end, case when false then 1/0 end, coalesce(1, 1/0), false and 1/0 = 1, true or 1/0 = 1
+select case when x > 5 then 1/0 else x end from generate_series(1,2) x
+select x from generate_series(1,2) x where x > 1/0
+select null + 1/0
+select case 1 when 1 then 'a' when 1/0 then 'b' end
+select case x when 1 then 'one' when 2 then 'two' end from generate_series(1,3) x
+select case 2.0 when 2 then 'two' end, case 'a' when 'a' then 1 end, case null when null then 1 else 2 end, case array[1] when array[1] then 1 end
+select coalesce('ab'::char(4), 'foo'::name), 'ab'::char(4)::name || 'x'

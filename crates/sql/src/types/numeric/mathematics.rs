@@ -304,8 +304,8 @@ impl Numeric {
     }
 }
 
-/// The logarithm of a number between 0.1 and 10: square roots until it is near 1, then the series of
-/// `2 artanh((x - 1) / (x + 1))`.
+/// The logarithm of a number between 0.1 and 10: square roots until it is near 1, then the series
+/// of `2 artanh((x - 1) / (x + 1))`.
 fn ln_near_one(x: &Numeric, scale: i32) -> Result<Numeric> {
     let working = scale + 4;
     let (mut x, mut roots) = (x.clone(), 0u32);

@@ -7,7 +7,7 @@
 //!
 //! Which scale a result has is PostgreSQL's rule and visible in every division, so the rules are
 //! followed to the digit: sums have the larger scale, products the sum of both, quotients at least
-//! 16 significant digits counted in PostgreSQL's base of 10,000 (see `arithmetic`).
+//! 16 significant digits counted in PostgreSQL's base of 10,000 (`arithmetic`).
 
 mod arithmetic;
 mod conversion;
@@ -128,7 +128,8 @@ impl Numeric {
         if digits == 0 { 0 } else { digits as i64 - 1 - i64::from(self.scale()) }
     }
 
-    /// The place and the value of the first digit in base 10,000, which PostgreSQL's rules count in.
+    /// The place and the value of the first digit in base 10,000, which PostgreSQL's rules count
+    /// in.
     pub fn base_10000_head(&self) -> (i64, u32) {
         if self.is_zero() {
             return (0, 0);

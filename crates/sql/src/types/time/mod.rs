@@ -5,14 +5,17 @@
 //! | [`calendar`] | days and dates |
 //! | [`zone`] | names, abbreviations, offsets |
 //! | [`fields`] | words, numbers and signs of a text |
+//! | [`words`] | what words and numbers mean |
 //! | [`read`] | dates and times from them |
-//! | [`span`] | intervals in and out |
-//! | `write` | dates and times as text |
+//! | [`span`] | intervals, in `span_read` from text |
+//! | [`mod@write`] | dates and times as text |
 
 pub mod calendar;
 pub mod fields;
 pub mod read;
 pub mod span;
+mod span_read;
+pub mod words;
 pub mod write;
 pub mod zone;
 

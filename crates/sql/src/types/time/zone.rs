@@ -64,8 +64,8 @@ impl Zone {
         Zone { name: format!("<{}>{}", part(here), part(there)).into(), rule: Rule::Fixed(east_s) }
     }
 
-    /// The zone of a name as `SET TimeZone` takes it: one of the database, a POSIX rule, or a number
-    /// of hours east of Greenwich. None if there is no such zone.
+    /// The zone of a name as `SET TimeZone` takes it: one of the database, a POSIX rule, or a
+    /// number of hours east of Greenwich. None if there is no such zone.
     pub fn named(name: &str) -> Option<Zone> {
         if let Ok(hours) = name.parse::<f64>()
             && hours.abs() <= 168.0
@@ -124,8 +124,8 @@ impl Zone {
         }
     }
 
-    /// Seconds east of Greenwich at a local time. In the hour that a clock skips it is still what it
-    /// was before, in the hour that a clock repeats it is what it becomes.
+    /// Seconds east of Greenwich at a local time. In the hour that a clock skips it is still what
+    /// it was before, in the hour that a clock repeats it is what it becomes.
     pub fn at_local(&self, local_us: i64) -> i32 {
         match &self.rule {
             Rule::Fixed(east_s) => *east_s,
@@ -159,7 +159,7 @@ impl Zone {
 fn cycled(us: i64) -> i64 {
     let days = us.div_euclid(US_PER_DAY);
     // 9600-01-01
-    let late = 2_775_844;
+    let late = 2_775_843;
     if days < late {
         return us;
     }

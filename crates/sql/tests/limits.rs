@@ -1,0 +1,213 @@
+//! What a client can ask for without end is refused in the end, and never ends the program: nesting
+//! (a shard's stack has 2 MiB), and memory.
+
+use pg_query::NodeEnum;
+use pg_query::protobuf::{
+    AConst, AExpr, AExprKind, CaseExpr, CaseWhen, Integer, Node, ResTarget, RowExpr, SelectStmt,
+    SetOperation, SubLink, SubLinkType, a_const,
+};
+use plimsoll_sql::analyze::{Catalog, Query, analyze};
+use plimsoll_sql::execute::{Context, Run};
+use plimsoll_sql::types::{Datum, Style};
+use plimsoll_sql::{SqlError, SqlState};
+
+struct Nothing;
+
+impl Catalog for Nothing {
+    fn setting(&self, _name: &str) -> Option<String> {
+        None
+    }
+
+    fn set(&self, _name: &str, value: &str, _local: bool) -> Result<String, SqlError> {
+        Ok(value.to_owned())
+    }
+
+    fn user(&self) -> &str {
+        ""
+    }
+
+    fn database(&self) -> &str {
+        ""
+    }
+}
+
+/// How many rows a statement has, or the error.
+fn count(tree: &Node) -> Result<usize, SqlError> {
+    let query = analyze(tree, "", &[], &Nothing)?;
+    let style = Style::default();
+    let context = Context {
+        catalog: &Nothing,
+        style: &style,
+        transaction_us: 0,
+        statement_us: 0,
+        clock: &|| 0,
+        random: &|| 0,
+        backend: 0,
+    };
+    let mut run = query.start(Vec::<Datum>::new());
+    let mut rows = 0;
+    while run.next(&query, &context)?.is_some() {
+        rows += 1;
+    }
+    Ok(rows)
+}
+
+fn node(node: NodeEnum) -> Node {
+    Node { node: Some(node) }
+}
+
+fn one() -> Node {
+    node(NodeEnum::AConst(AConst { val: Some(a_const::Val::Ival(Integer { ival: 1 })), ..AConst::default() }))
+}
+
+fn select(expr: Node) -> SelectStmt {
+    let target = ResTarget { val: Some(Box::new(expr)), ..ResTarget::default() };
+    SelectStmt { target_list: vec![node(NodeEnum::ResTarget(Box::new(target)))], ..SelectStmt::default() }
+}
+
+/// `1 - (1 - ...)` is made without the grammar, which has a limit of its own.
+fn operator(inner: Node) -> Node {
+    let name = pg_query::protobuf::String { sval: "-".to_owned() };
+    node(NodeEnum::AExpr(Box::new(AExpr {
+        kind: AExprKind::AexprOp.into(),
+        name: vec![node(NodeEnum::String(name))],
+        lexpr: Some(Box::new(one())),
+        rexpr: Some(Box::new(inner)),
+        ..AExpr::default()
+    })))
+}
+
+fn subquery(inner: Node) -> Node {
+    node(NodeEnum::SubLink(Box::new(SubLink {
+        sub_link_type: SubLinkType::ExprSublink.into(),
+        subselect: Some(Box::new(node(NodeEnum::SelectStmt(Box::new(select(inner)))))),
+        ..SubLink::default()
+    })))
+}
+
+fn case(inner: Node) -> Node {
+    let when = CaseWhen {
+        expr: Some(Box::new(node(NodeEnum::AConst(AConst { isnull: true, ..AConst::default() })))),
+        result: Some(Box::new(one())),
+        ..CaseWhen::default()
+    };
+    node(NodeEnum::CaseExpr(Box::new(CaseExpr {
+        args: vec![node(NodeEnum::CaseWhen(Box::new(when)))],
+        defresult: Some(Box::new(inner)),
+        ..CaseExpr::default()
+    })))
+}
+
+/// `NULL BETWEEN SYMMETRIC inner AND NULL`, in which the bounds occur twice.
+fn between(inner: Node) -> Node {
+    let null = node(NodeEnum::AConst(AConst { isnull: true, ..AConst::default() }));
+    let list = pg_query::protobuf::List { items: vec![inner, null] };
+    let name = pg_query::protobuf::String { sval: "BETWEEN SYMMETRIC".to_owned() };
+    node(NodeEnum::AExpr(Box::new(AExpr {
+        kind: AExprKind::AexprBetweenSym.into(),
+        name: vec![node(NodeEnum::String(name))],
+        lexpr: Some(Box::new(node(NodeEnum::AConst(AConst { isnull: true, ..AConst::default() })))),
+        rexpr: Some(Box::new(node(NodeEnum::List(list)))),
+        ..AExpr::default()
+    })))
+}
+
+/// `(inner, true) < (true, true)`
+fn row(inner: Node) -> Node {
+    let value = || {
+        let val = Some(a_const::Val::Boolval(pg_query::protobuf::Boolean { boolval: true }));
+        node(NodeEnum::AConst(AConst { val, ..AConst::default() }))
+    };
+    let row = |first: Node| {
+        let args = vec![first, value()];
+        Some(Box::new(node(NodeEnum::RowExpr(Box::new(RowExpr { args, ..RowExpr::default() })))))
+    };
+    let name = pg_query::protobuf::String { sval: "<".to_owned() };
+    node(NodeEnum::AExpr(Box::new(AExpr {
+        kind: AExprKind::AexprOp.into(),
+        name: vec![node(NodeEnum::String(name))],
+        lexpr: row(inner),
+        rexpr: row(value()),
+        ..AExpr::default()
+    })))
+}
+
+fn nested(levels: usize, around: fn(Node) -> Node) -> Node {
+    let expr = (0..levels).fold(one(), |inner, _| around(inner));
+    node(NodeEnum::SelectStmt(Box::new(select(expr))))
+}
+
+fn unions(levels: usize) -> Node {
+    let mut all = select(one());
+    for _ in 0..levels {
+        all = SelectStmt {
+            op: SetOperation::SetopUnion.into(),
+            larg: Some(Box::new(all)),
+            rarg: Some(Box::new(select(one()))),
+            ..SelectStmt::default()
+        };
+    }
+    node(NodeEnum::SelectStmt(Box::new(all)))
+}
+
+fn on_a_small_stack(test: impl FnOnce() + Send + 'static) {
+    let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(test).expect("a thread");
+    thread.join().expect("the test");
+}
+
+#[test]
+fn nesting_is_evaluated_up_to_a_level_and_refused_beyond() {
+    on_a_small_stack(|| {
+        type Shape = fn(usize) -> Node;
+        let shapes: [(&str, Shape); 4] = [
+            ("operators", |levels| nested(levels, operator)),
+            ("cases", |levels| nested(levels, case)),
+            ("subqueries", |levels| nested(levels, subquery)),
+            ("unions", unions),
+        ];
+        for (name, shape) in shapes {
+            let mut refused = false;
+            for levels in (1..=1200).step_by(13) {
+                match count(&shape(levels)) {
+                    Ok(rows) => assert!(rows == 1 && !refused, "{levels} {name}"),
+                    Err(error) => {
+                        assert_eq!(error.state, SqlState::STATEMENT_TOO_COMPLEX, "{levels} {name}");
+                        refused = true;
+                    }
+                }
+            }
+            assert!(refused, "{name}");
+            assert_eq!(count(&shape(60)).ok(), Some(1), "{name}");
+        }
+    });
+}
+
+#[test]
+fn what_doubles_at_every_level_is_refused() {
+    on_a_small_stack(|| {
+        let null = || node(NodeEnum::AConst(AConst { isnull: true, ..AConst::default() }));
+        let of = |levels: usize, around: fn(Node) -> Node| {
+            let expr = (0..levels).fold(around(null()), |inner, _| around(inner));
+            count(&node(NodeEnum::SelectStmt(Box::new(select(expr)))))
+        };
+        for around in [between, row] {
+            assert_eq!(of(4, around).ok(), Some(1));
+            assert_eq!(of(60, around).expect_err("too much").state, SqlState::STATEMENT_TOO_COMPLEX);
+        }
+    });
+}
+
+#[test]
+fn memory_is_refused_beyond_a_limit() {
+    let text = "select x, repeat('x', 100) from generate_series(1, 10000000) x order by x desc";
+    let parsed = pg_query::parse(text, pg_query::ParserOptions::default()).expect("a tree");
+    let statement = parsed.protobuf.stmts[0].stmt.as_deref().expect("a statement");
+    assert_eq!(count(statement).expect_err("too much").state, SqlState::OUT_OF_MEMORY);
+}
+
+#[test]
+fn queries_and_their_runs_move_between_threads() {
+    fn moves<T: Send>() {}
+    moves::<Query>();
+    moves::<Run>();
+}
