@@ -162,13 +162,12 @@ pub struct BenchArgs {
     /// does: a transaction is committed when it is on disk. Removed after each run.
     #[arg(long, value_name = "DIR", help_heading = "Scale", conflicts_with_all = ["processes", "cluster"])]
     pub data_dir: Option<PathBuf>,
-    /// Run with several durabilities interleaved, `none,sync`; the first is the reference. Needs
-    /// --data-dir.
+    /// Run with several durabilities interleaved, `none,async,sync`; the first is the reference.
+    /// Needs --data-dir.
     ///
-    /// `none` keeps everything in memory, `async` writes it to disk without waiting for that, `sync`
-    /// commits when it is there. As with --compare,
-    /// every repetition runs each once, and every other one in reverse; both flags together run
-    /// every pair with every durability.
+    /// `none` keeps everything in memory, `async` writes it to disk without waiting for that,
+    /// `sync` commits when it is there. As with --compare, every repetition runs each once, and
+    /// every other one in reverse; both flags together run every pair with every durability.
     #[arg(long, value_name = "DURABILITY,...", help_heading = "Scale")]
     pub compare_durability: Option<String>,
     /// After each run, write what the logs wrote in the measured time again to bare files, in the

@@ -107,9 +107,9 @@ pub enum Durability {
     /// Nothing: what a node holds is gone when it ends, and the cluster has to be started anew.
     #[default]
     None,
-    /// What was committed up to a timestamp that is usually less than a tenth of a second old: a transaction is
-    /// committed in memory, and on disk soon after. A database that comes back goes back to that
-    /// timestamp as a whole. For the scheme dst.
+    /// What was committed up to a timestamp that is usually less than a tenth of a second old: a
+    /// transaction is committed in memory, and on disk soon after. A database that comes back goes
+    /// back to that timestamp as a whole. For the scheme dst, on one node.
     Async,
     /// Everything: a transaction is committed when it is on the disks of its nodes. A node that
     /// comes back with its data directory takes its place again.
@@ -245,7 +245,7 @@ impl Cluster {
             nodes: self.processes().map(address).collect(),
             clients: self.clients,
             life,
-            // A node that may have lost something is another to those that it has told of it.
+            // A node that may have lost what it has told others has another memory in each life.
             memory: data.filter(|data| !data.is_to_cut()).map_or(life, DataDir::memory),
             met: data.map_or_else(Vec::new, DataDir::met),
             secret: self.secret.clone(),

@@ -42,7 +42,7 @@ pub(crate) struct Owner {
     /// The shards that it has, by their numbers in the whole database.
     shards: Range<usize>,
     node: Option<Member>,
-    /// What its logs have.
+    /// What outlives a process that has it.
     #[serde(default = "sync")]
     durability: Durability,
     /// Whether every shard has a log.
@@ -51,7 +51,7 @@ pub(crate) struct Owner {
     met: Vec<(u16, u64)>,
 }
 
-/// What directories have that do not say it.
+/// What directories keep whose file `owner` does not say it.
 fn sync() -> Durability {
     Durability::Sync
 }
@@ -71,6 +71,12 @@ pub(crate) struct DataDir {
     owner: Owner,
     /// By shard of this process.
     pub(crate) directories: Vec<Directory>,
+}
+
+/// Whether a database goes back to one timestamp under a pair: if timestamps order all that its
+/// transactions do. Of logged pairs.
+pub fn has_cut(pair: Pair) -> bool {
+    pair.scheme == Scheme::Dst
 }
 
 /// Whether the transactions of a pair are logged.
@@ -127,7 +133,7 @@ impl DataDir {
         if !is_logged(pair) {
             return Err(OpenError::NotLogged(pair));
         }
-        if here.durability == Durability::Async && pair.scheme != Scheme::Dst {
+        if here.durability == Durability::Async && !has_cut(pair) {
             return Err(OpenError::NoCut(pair));
         }
         let failed = |path: PathBuf| move |error| OpenError::DataDir(path, error);

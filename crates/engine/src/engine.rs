@@ -52,7 +52,7 @@ const CLOCK_LIMIT: Duration = Duration::from_nanos(MAX_OFFSET_NS / 2);
 /// How long a disk may fail, or the clock be behind, while shards come back, until a database in
 /// this process is not opened.
 const FAILS_FOR: Duration = Duration::from_secs(5);
-/// How long a database that ends waits for its disk.
+/// How long a database waits for its disk when it ends.
 const SETTLE: Duration = Duration::from_secs(1);
 /// Rows that are loaded in one step of a shard, which takes about 200 µs.
 const ROWS_PER_STEP: usize = 1000;
@@ -83,8 +83,8 @@ pub struct EngineOptions {
     pub memory: Option<u64>,
     /// How logs are kept, in a directory.
     pub log: Settings,
-    /// If there is a directory: when a transaction is committed. For a node of a cluster, the cluster
-    /// decides.
+    /// If there is a directory: what of the database outlives its process. For a node of a cluster,
+    /// the cluster decides.
     pub durability: Durability,
 }
 
@@ -183,8 +183,8 @@ impl Engine {
     }
 
     /// Starts all shards with what a directory keeps of them, and lets it keep what is committed
-    /// from now on, as [`EngineOptions::durability`] says. Makes the directory if there is
-    /// none, and those tables that it does not have. Returns when all logs were read.
+    /// from now on, as [`EngineOptions::durability`] says. Makes the directory if there is none,
+    /// and those tables that it does not have. Returns when all logs were read.
     pub fn open_in(
         path: &Path,
         pair: Pair,
@@ -303,8 +303,8 @@ impl Engine {
         Engine::with_data(pair, tables, options, outside, false)
     }
 
-    /// The same with a data directory, and with listeners. `logs`: whether the shards that hold data
-    /// log.
+    /// The same with all that the shards have besides each other, which includes a network. `logs`:
+    /// whether the shards that hold data log and vote.
     fn with_data(
         pair: Pair,
         tables: Vec<TableSpec>,
@@ -359,10 +359,10 @@ impl Engine {
         Ok(Engine { pair, runtime, layout, own, shards, oracle, nodes, life, memory, notes })
     }
 
-    /// Starts a node of a cluster. Its data may take `memory` bytes. If the nodes of the cluster keep
-    /// their data, this one has what its directory has, and serves once it has read that
-    /// ([`Engine::is_recovered`]); else its tables are empty. Connections of bytes to `listening` are
-    /// dealt to its shards, where tasks get them.
+    /// Starts a node of a cluster. Its data may take `memory` bytes. If the nodes of the cluster
+    /// keep their data, this one has what its directory has, and serves once it has read that
+    /// ([`Engine::is_recovered`]); else its tables are empty. The runtime deals connections to
+    /// `listening` to the node's shards, whose tasks accept them.
     pub fn join(
         cluster: &Cluster,
         node: u16,
@@ -603,8 +603,8 @@ impl Engine {
         }
     }
 
-    /// If the shards of this process do not wait for their disks, waits until everything that they have
-    /// committed before this call is kept, for a second at most.
+    /// If the shards of this process do not wait for their disks, waits until everything is kept
+    /// that they have committed before this call, for a second at most.
     pub fn settle(&self) {
         let begun = Instant::now();
         let logs = || self.shards().filter_map(|shard| self.on_shard(shard, |shard| shard.status().log));
@@ -822,8 +822,7 @@ impl Part {
                 base.installs = options.record.then(Vec::new);
                 memory.into_iter().for_each(|memory| base.limit_memory(memory));
                 match log {
-                    Some((identity, settings)) if to_cut => base.log_to_cut(identity, settings),
-                    Some((identity, settings)) => base.log(identity, settings),
+                    Some((identity, settings)) => base.log(identity, settings, to_cut),
                     None if logs => base.others_log(),
                     None => {}
                 }

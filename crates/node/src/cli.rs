@@ -30,17 +30,18 @@ pub struct StartArgs {
     /// `durability = "sync"` then; without a file --durability is sync.
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
-    /// What outlives a node: nothing (none); what was committed, but for the last tenth of a second,
-    /// which is faster, on a single node (async); or what was committed (sync). The same on all nodes
-    /// [default: what the file says; without a file sync if there is a --data-dir, else none].
+    /// What outlives a node: nothing (none); what was committed, but for the last tenth of a
+    /// second, which is faster, on a single node (async); or what was committed (sync). The same on
+    /// all nodes [default: what the file says; without a file sync if there is a --data-dir, else
+    /// none].
     #[arg(long, value_enum, value_name = "none|async|sync", hide_possible_values = true)]
     pub durability: Option<Survives>,
     /// What its data may take, such as 8GB [default: 80 % of the memory that the process may use].
     /// Then writes are refused, while reads and deletions go on.
     #[arg(long, value_parser = size, value_name = "SIZE")]
     pub memory: Option<u64>,
-    /// Where PostgreSQL's clients connect, such as 127.0.0.1:5432: psql, drivers, pgbench. Whoever
-    /// connects is trusted, so only a loopback address will do.
+    /// Where clients of PostgreSQL connect, such as 127.0.0.1:5432: psql, drivers, pgbench. The
+    /// node trusts all of them, so only a loopback address will do.
     #[cfg(feature = "sql")]
     #[arg(long, value_name = "HOST:PORT")]
     pub sql: Option<Endpoint>,
@@ -264,8 +265,7 @@ pub struct StartPlan {
     pub data_dir: Option<PathBuf>,
     /// Bytes that its data may take.
     pub memory: u64,
-    /// Where PostgreSQL's clients connect.
-    #[cfg(feature = "sql")]
+    /// Where clients of PostgreSQL connect.
     pub sql: Option<Endpoint>,
     /// How logs are written.
     pub log: LogFormat,
@@ -340,16 +340,14 @@ impl StartArgs {
                 refuse!("--role oracle is not node {node}: leave --node out");
             }
             let node = oracle.node.clone();
-            #[cfg(feature = "sql")]
-            if self.sql.is_some() {
-                refuse!("an oracle has no data to ask for: give --sql to the nodes");
+            if self.sql().is_some() {
+                refuse!("--role oracle has no data to ask for: give --sql to the nodes");
             }
             return Ok(StartPlan {
                 node,
                 cluster,
                 data_dir: self.data_dir,
                 memory,
-                #[cfg(feature = "sql")]
                 sql: None,
                 log: self.log,
             });
@@ -364,15 +362,16 @@ impl StartArgs {
                 None => refuse!("{place} has no node {id}, only {ids}"),
             },
         };
-        Ok(StartPlan {
-            cluster,
-            node,
-            data_dir: self.data_dir,
-            memory,
-            #[cfg(feature = "sql")]
-            sql: self.sql,
-            log: self.log,
-        })
+        let sql = self.sql();
+        Ok(StartPlan { cluster, node, data_dir: self.data_dir, memory, sql, log: self.log })
+    }
+
+    /// Where clients of PostgreSQL connect.
+    fn sql(&self) -> Option<Endpoint> {
+        #[cfg(feature = "sql")]
+        return self.sql.clone();
+        #[cfg(not(feature = "sql"))]
+        None
     }
 }
 

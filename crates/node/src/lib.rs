@@ -51,7 +51,8 @@ const COMPLAIN_AFTER: Duration = Duration::from_secs(5);
 pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::error::Error>> {
     log(plan.log).map_err(|error| error.to_string())?;
     let (cluster, node) = (&plan.cluster, &plan.node);
-    let listener = bind(cluster, &node.listen)
+    let lonely = cluster.secret.is_none().then_some("a cluster without a secret stays on one machine");
+    let listener = bind(&node.listen, lonely)
         .map_err(|error| taken(error, &node.listen, "other nodes and clients", "; see `listen`", node))?;
     let data_dir = plan.data_dir.as_deref();
     #[cfg(feature = "sql")]
@@ -75,7 +76,7 @@ pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::e
             Some(engine) => look(&engine, &cluster, &troubles, id, begun),
             None => State { node: id, ..State::default() },
         };
-        bind(&plan.cluster, address)
+        bind(address, lonely)
             .and_then(|listener| {
                 http::serve(listener, room, Arc::new(look), plan.cluster.description.clone())
             })
@@ -175,16 +176,18 @@ fn missing(cluster: &Cluster, missing: &[u16]) -> String {
     nodes.collect::<Vec<_>>().join(", ")
 }
 
-/// Listens on an address. Without a secret it has to be a loopback address, whatever its name
-/// meant when the file was read.
-fn bind(cluster: &Cluster, address: &Endpoint) -> std::io::Result<TcpListener> {
+/// Listens on an address. If there is a reason to stay on this machine, it has to be a loopback
+/// address, whatever its name meant when it was read.
+fn bind(address: &Endpoint, lonely: Option<&str>) -> std::io::Result<TcpListener> {
     let listener = TcpListener::bind(&resolve(address)?[..])?;
     let here = listener.local_addr()?;
-    if cluster.secret.is_none() && !here.ip().is_loopback() {
-        let why = format!("a cluster without a secret stays on one machine, and others can reach {here}");
-        return Err(std::io::Error::new(ErrorKind::PermissionDenied, why));
+    match lonely {
+        Some(why) if !here.ip().is_loopback() => {
+            let why = format!("{why}, and others can reach {here}");
+            Err(std::io::Error::new(ErrorKind::PermissionDenied, why))
+        }
+        _ => Ok(listener),
     }
-    Ok(listener)
 }
 
 fn taken(

@@ -1,14 +1,14 @@
 //! SQL: sessions of PostgreSQL's clients, as tasks of a node's shards; and `plimsoll sql`, which
 //! begins one.
 //!
-//! The runtime deals connections to shards. On each shard a task takes them, and starts a task for
-//! each, which is a [`plimsoll_sql::session`]: its bytes come from the shard's streams, its time from
-//! the shard's clock.
+//! The runtime deals connections to shards. On each shard a task accepts them, and starts a task
+//! for each, which is a [`plimsoll_sql::session`]: its bytes come from the shard's streams, its
+//! time from the shard's clock.
 //!
-//! Left out: passwords. Whoever can connect is trusted, so a node listens on loopback addresses only.
+//! Left out: passwords. A node trusts every client, so it listens on loopback addresses only. And a
+//! limit of time for a client that connects and does not log in: it keeps its place.
 
 use std::hash::{BuildHasher, RandomState};
-use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::rc::Rc;
@@ -17,17 +17,17 @@ use clap::Args;
 use plimsoll_args::{Refusal, refuse};
 use plimsoll_engine::{Engine, NodeConfig};
 use plimsoll_page::help;
-use plimsoll_runtime::real::{Endpoint, Listening, resolve};
+use plimsoll_runtime::real::{Endpoint, Listening};
 use plimsoll_runtime::{READ_MAX, Stream};
 use plimsoll_sql::session::{Closed, Places, World, serve as serve_session};
 use plimsoll_txn::any_shard::AnyShard;
 
-use crate::taken;
+use crate::{bind, taken};
 
 /// Sessions of a node at a time, at most.
 const SESSIONS_MAX: usize = 1000;
 
-/// Connections beyond these, which are there to be refused or to cancel something.
+/// Connections beyond these: to refuse a session takes one, and so does to cancel a statement.
 const SPARE: usize = 24;
 
 /// Unix time of 2000-01-01, in microseconds.
@@ -35,14 +35,8 @@ const EPOCH_US: i64 = 946_684_800_000_000;
 
 /// Listens for PostgreSQL's clients.
 pub(crate) fn listen(address: &Endpoint, node: &NodeConfig) -> Result<Listening, Box<dyn std::error::Error>> {
-    let bound = resolve(address).and_then(|addresses| {
-        if let Some(other) = addresses.iter().find(|address| !address.ip().is_loopback()) {
-            let why =
-                format!("whoever connects is trusted, and others can reach {other}: give a loopback address");
-            return Err(std::io::Error::new(std::io::ErrorKind::PermissionDenied, why));
-        }
-        TcpListener::bind(&addresses[..])
-    });
+    let lonely = "a client needs no password, so it has to be a loopback address";
+    let bound = bind(address, Some(lonely));
     let listener = bound.map_err(|error| taken(error, address, "SQL", "", node))?;
     Ok(Listening { listeners: vec![listener], streams_max: SESSIONS_MAX + SPARE })
 }

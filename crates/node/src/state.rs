@@ -138,8 +138,8 @@ pub struct LogState {
     /// Bytes of the last image, 0 if there is none, and of the entries since it was begun.
     pub image_bytes: u64,
     pub since_image_bytes: u64,
-    /// If transactions do not wait for the disk: how old what was committed is that a crash would take
-    /// back.
+    /// If transactions do not wait for the disk: how old the timestamp is to which a crash would
+    /// take the database back, while it has committed above.
     pub cut_lag_seconds: f64,
     /// What is wrong with it, if anything.
     pub failure: Option<String>,

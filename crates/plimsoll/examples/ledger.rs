@@ -7,8 +7,8 @@
 //! Moves money between accounts until it is killed, with `kill -9` if you like, and says how many
 //! transfers were committed. Started again it finds all of them: the accounts have as much money as
 //! in the beginning, and no transfer that was told is missing. With `async` behind the directory it
-//! does not wait for the disk; then the last transfers may be missing, about a twentieth of a second
-//! of them, and the money is whole all the same.
+//! does not wait for the disk; then the last transfers may be missing, about a twentieth of a
+//! second of them, and the money is whole all the same.
 
 use std::path::{Path, PathBuf};
 

@@ -67,8 +67,7 @@
 //!
 //! What this face leaves out: an operation is a hop between two threads, which takes from 2 to 20
 //! µs. Procedures that run on the shards themselves (`plimsoll_txn::procedure`, as the benchmark
-//! uses them) are one to two orders of magnitude faster. Tables are not dropped or changed; nothing
-//! is kept on disk.
+//! uses them) are one to two orders of magnitude faster. Tables are not dropped or changed.
 
 mod database;
 mod error;

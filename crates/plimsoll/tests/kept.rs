@@ -42,29 +42,40 @@ fn a_ledger_that_is_killed() {
     ledger::transfer(&db, |count| writeln!(std::io::stdout(), "told {count}").is_ok()).expect("it goes on");
 }
 
+/// Starts a ledger in a process of its own, which waits for the disk or not. Shows the numbers of
+/// transfers that it tells of to `goes_on`, and kills it when that returns false.
+fn kill_a_ledger(path: &Path, waits: bool, mut goes_on: impl FnMut(i64) -> bool) {
+    let mut ledger = Command::new(env::current_exe().expect("this program has a file"));
+    ledger.args(["--exact", "a_ledger_that_is_killed", "--nocapture"]).env(DIRECTORY, path);
+    if !waits {
+        ledger.env(DURABILITY, "async");
+    }
+    let mut child = ledger.stdout(Stdio::piped()).spawn().expect("it can be started");
+    let out = BufReader::new(child.stdout.take().expect("it has an output"));
+    let told_of = |line: String| line.split("told ").nth(1)?.trim().parse().ok();
+    let mut counts = out.lines().map_while(Result::ok).filter_map(told_of);
+    while counts.next().is_some_and(&mut goes_on) {}
+    child.kill().expect("it runs");
+    child.wait().expect("it was killed");
+}
+
 #[test]
 fn what_was_committed_is_there_after_kill_9() {
     let path = directory("kept");
-    let mut told = 0;
+    let (mut told, mut token) = (0, None);
     for round in 0..8 {
-        let mut child = Command::new(env::current_exe().expect("this program has a file"))
-            .args(["--exact", "a_ledger_that_is_killed", "--nocapture"])
-            .env(DIRECTORY, &path)
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("it can be started");
-        let out = BufReader::new(child.stdout.take().expect("it has an output"));
-        let told_of = |line: String| line.split("told ").nth(1)?.trim().parse().ok();
-        let counts = out.lines().map_while(Result::ok).filter_map(told_of);
-        for count in counts.take(20 + 37 * round) {
-            told = count;
-        }
-        child.kill().expect("it runs");
-        child.wait().expect("it was killed");
+        let mut left = 20 + 37 * round;
+        kill_a_ledger(&path, true, |count| {
+            (told, left) = (count, left - 1);
+            left > 0
+        });
         let db = ledger::open(&path, 3, Durability::Sync).expect("it opens again");
         let (money, transfers) = ledger::look(&db).expect("it can be read");
         assert_eq!(money, ledger::ACCOUNTS as i64 * ledger::OPENING_BALANCE, "round {round}");
         assert!(transfers >= told, "round {round}: {told} transfers were told, and {transfers} are there");
+        if let Some(token) = token.replace(db.token().expect("dst has tokens")) {
+            db.session_with(token).expect("what a session has seen is there");
+        }
         db.close();
     }
     assert!(told > 0, "the ledger has told of transfers");
@@ -77,26 +88,11 @@ fn without_waiting_for_the_disk_a_killed_database_goes_back_to_one_timestamp() {
     let path = directory("async");
     let (mut lost, mut token) = (false, None);
     for round in 0..5 {
-        let mut child = Command::new(env::current_exe().expect("this program has a file"))
-            .args(["--exact", "a_ledger_that_is_killed", "--nocapture"])
-            .env(DIRECTORY, &path)
-            .env(DURABILITY, "async")
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("it can be started");
-        let out = BufReader::new(child.stdout.take().expect("it has an output"));
-        let told_of = |line: String| line.split("told ").nth(1)?.trim().parse().ok();
-        let counts = out.lines().map_while(Result::ok).filter_map(told_of);
         let mut told: Vec<(Instant, i64)> = Vec::new();
-        for count in counts {
+        kill_a_ledger(&path, false, |count| {
             told.push((Instant::now(), count));
-            let since = told[0].0.elapsed();
-            if since > Duration::from_millis(1_200 + 13 * round) {
-                break;
-            }
-        }
-        child.kill().expect("it runs");
-        child.wait().expect("it was killed");
+            told[0].0.elapsed() < Duration::from_millis(1_200 + 13 * round)
+        });
         let killed = told.last().expect("it has told of transfers").0;
         let mut early = told.iter().filter(|(at, _)| killed.duration_since(*at) >= Duration::from_secs(1));
         let sure = early.next_back().map_or(0, |&(_, count)| count);
@@ -116,6 +112,37 @@ fn without_waiting_for_the_disk_a_killed_database_goes_back_to_one_timestamp() {
     let options = Options { shards: 3, data_dir: Some(path.clone()), ..Options::default() };
     let as_other = Database::open(Schema::default(), options).err();
     assert!(matches!(as_other, Some(OpenError::OtherDatabase { .. })), "its log has no votes");
+    fs::remove_dir_all(&path).expect("it is here");
+}
+
+#[test]
+fn a_database_that_does_not_wait_refuses_a_log_that_has_lost_what_was_on_disk() {
+    let path = directory("behind");
+    let shard = path.join("shard-00001");
+    let copy = |from: &Path, to: &Path| {
+        fs::create_dir_all(to).expect("there is room");
+        for file in fs::read_dir(from).expect("it is a directory") {
+            let file = file.expect("it can be read");
+            fs::copy(file.path(), to.join(file.file_name())).expect("there is room");
+        }
+    };
+    let transfers = |count: i64| {
+        let db = ledger::open(&path, 2, Durability::Async).expect("it opens");
+        ledger::transfer(&db, |so_far| so_far < count).expect("it goes on");
+        db.close();
+    };
+    transfers(500);
+    copy(&shard, &path.join("before"));
+    transfers(1_000);
+    copy(&shard, &path.join("after"));
+    copy(&path.join("before"), &shard);
+    let refused = ledger::open(&path, 2, Durability::Async).err().expect("it is behind").to_string();
+    assert!(refused.contains("the log of another shard does not reach"), "{refused}");
+    copy(&path.join("after"), &shard);
+    let db = ledger::open(&path, 2, Durability::Async).expect("it is whole again");
+    let (money, found) = ledger::look(&db).expect("it can be read");
+    assert_eq!((money, found), (ledger::ACCOUNTS as i64 * ledger::OPENING_BALANCE, 1_000));
+    db.close();
     fs::remove_dir_all(&path).expect("it is here");
 }
 

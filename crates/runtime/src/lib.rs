@@ -3,9 +3,9 @@
 //! A *participant* ([`Participant`]) is what one shard owns: a protocol with its store. It answers
 //! requests synchronously. Coordinators are futures. They reach the participant of their own shard
 //! by a function call and all others by messages, and get time, random numbers, files and streams
-//! from the same place ([`Env`]). [`ShardEnv`] is what a shard does in between. [`real`] runs shards
-//! as pinned threads, of one process or of the nodes of a cluster; [`sim`] runs them in a simulated
-//! world.
+//! from the same place ([`Env`]). [`ShardEnv`] is what a shard does in between. [`real`] runs
+//! shards as pinned threads, of one process or of the nodes of a cluster; [`sim`] runs them in a
+//! simulated world.
 
 mod disk;
 mod echo;

@@ -444,7 +444,7 @@ fn resident_bytes() -> usize {
 
 /// Run as a process of its own, because it measures one.
 #[test]
-#[ignore = "the body of a child process: a_thousand_idle_streams_cost_no_processor_time_and_little_memory"]
+#[ignore = "a child process: `a_thousand_idle_streams_cost_no_processor_time_and_little_memory` starts it"]
 fn idle_streams() {
     const STREAMS: usize = 1000;
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

@@ -281,8 +281,8 @@ pub struct Plan {
     /// Whether shards keep a log, and every machine crashes. No seed draws it: it came later than
     /// the seeds.
     pub logs: bool,
-    /// If they log, whether answers do not wait for that: then all machines crash at a time, and the
-    /// database goes back to a cut.
+    /// If they log, whether answers do not wait for that: then all machines crash at a time, and
+    /// the database goes back to a cut.
     pub to_cut: bool,
 }
 

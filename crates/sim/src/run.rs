@@ -637,8 +637,8 @@ fn audits(setting: &mut Setting, workload: &dyn AnyWorkload, left: &ClientResult
 }
 
 impl Setting {
-    /// Takes out of what clients have left what a database that went back to a cut has lost: what was
-    /// answered before, and has a timestamp above.
+    /// Takes out of what clients have left what a database that went back to a cut has lost: what
+    /// was answered before, and has a timestamp above.
     fn lose(&self, left: &mut ClientResults) {
         let Some(first) = self.lives.first() else { return };
         let starts = self.starts.borrow();

@@ -164,7 +164,8 @@ pub(crate) struct Blueprint<'a> {
 /// that comes back does not install all of it again.
 #[derive(Default)]
 pub(crate) struct Lives {
-    /// With the indexes of the entries that they are in, and their places among those of all shards.
+    /// With the indexes of the entries that they are in, and their places among those of all
+    /// shards.
     installs: Vec<(u64, u64, Install)>,
     /// What the log has again, perhaps: places, by index and transaction and record.
     before: BTreeMap<(u64, TxnId, ColumnGroup, Key), u64>,
@@ -296,15 +297,9 @@ impl Blueprint<'_> {
                             lives.borrow_mut().installed(index, install, &next);
                         }));
                         let identity = Identity { database, shard: shard as u16, lineage: 0 };
-                        match to_cut {
-                            true => {
-                                cuts.borrow_mut().made += 1;
-                                base.on_cut =
-                                    Some(Box::new(move |cut, now| cuts.borrow_mut().goes_back(cut, now)));
-                                base.log_to_cut(identity, LOG);
-                            }
-                            false => base.log(identity, LOG),
-                        }
+                        cuts.borrow_mut().made += 1;
+                        base.on_cut = Some(Box::new(move |cut, now| cuts.borrow_mut().goes_back(cut, now)));
+                        base.log(identity, LOG, to_cut);
                     }
                     // As a client's, it begins anew after a crash.
                     _ if logs && !to_cut => base.others_log(),

@@ -79,7 +79,7 @@ fn selection(mutant: Mutant) -> Selection {
         AnswersUnstable | InstallsNotLogged | VotesNotLogged | OutcomesNotLogged => ("", ""),
         LocksNotRestored | OneFate => ("occ", ""),
         CeilingForgotten => ("occ", "dst"),
-        CutNotLogged | ArrivalNotLogged | ParcelForgotten | ImageDuringMove | MapNotInImage => ("", ""),
+        LeavingNotLogged | ArrivalNotLogged | ParcelForgotten | ImageDuringMove | MapNotInImage => ("", ""),
         ClosesOverOwner | CutNotOnDisk | OwnCut | CutIgnored | EraIgnored | EraNotLogged | ImageAboveCut => {
             ("", "dst")
         }
@@ -87,10 +87,19 @@ fn selection(mutant: Mutant) -> Selection {
             ("", "")
         }
     };
-    let moving =
-        matches!(mutant, MarksLeftBehind | MoveUnnoticed | MoveUnderLocks | MapUnchecked | ScanUnchecked)
-            || matches!(mutant, CutNotLogged | ArrivalNotLogged | ParcelForgotten | ImageDuringMove)
-            || mutant == MapNotInImage;
+    let moving = matches!(
+        mutant,
+        MarksLeftBehind
+            | MoveUnnoticed
+            | MoveUnderLocks
+            | MapUnchecked
+            | ScanUnchecked
+            | LeavingNotLogged
+            | ArrivalNotLogged
+            | ParcelForgotten
+            | ImageDuringMove
+            | MapNotInImage
+    );
     let selected = Selection {
         protocol: ["occ", "wait_die", "client_2pc", "rococo"].into_iter().find(|&name| name == protocol),
         scheme: SCHEMES.into_iter().find(|&name| name == scheme),
@@ -140,13 +149,15 @@ fn selection(mutant: Mutant) -> Selection {
         },
         AnswersUnstable | InstallsNotLogged | VotesNotLogged | OutcomesNotLogged | LocksNotRestored
         | CeilingForgotten | OneFate | LogRecycledEarly | LockedNotInImage | ImageReadFromEnd
-        | CutNotLogged | ArrivalNotLogged | ParcelForgotten | ImageDuringMove | MapNotInImage => Selection {
-            logs: true,
-            knobs: [("crashes_per_s", "20"), ("down_ns", "20000000")]
-                .map(|(name, value)| (name.to_owned(), value.to_owned()))
-                .into(),
-            ..selected
-        },
+        | LeavingNotLogged | ArrivalNotLogged | ParcelForgotten | ImageDuringMove | MapNotInImage => {
+            Selection {
+                logs: true,
+                knobs: [("crashes_per_s", "20"), ("down_ns", "20000000")]
+                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                    .into(),
+                ..selected
+            }
+        }
         ClosesOverOwner | CutNotOnDisk | OwnCut | CutIgnored | EraIgnored | EraNotLogged | ImageAboveCut => {
             Selection {
                 logs: true,

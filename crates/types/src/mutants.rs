@@ -197,10 +197,10 @@ mutants! {
     /// The log is read from where the image was finished, and not from where it was begun.
     ImageReadFromEnd = "image-read-from-end",
     /// The log of a shard does not say that slots have left it.
-    CutNotLogged = "cut-not-logged",
+    LeavingNotLogged = "leaving-not-logged",
     /// The log of a shard does not say that slots have arrived.
     ArrivalNotLogged = "arrival-not-logged",
-    /// A shard that comes back does not send what it had cut and not been thanked for.
+    /// A shard that comes back does not send slots that have left and not arrived.
     ParcelForgotten = "parcel-forgotten",
     /// An image counts although slots have moved while it was made.
     ImageDuringMove = "image-during-move",

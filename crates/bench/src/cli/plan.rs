@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_args::{JsonOutput, Refusal, Switch, json_output, refuse, within};
-use plimsoll_engine::{Cluster, Durability, is_logged, machine};
+use plimsoll_engine::{Cluster, Durability, has_cut, is_logged, machine};
 use plimsoll_page::file::check_writable;
 use plimsoll_page::units;
 use plimsoll_txn::pairs::{LEGAL_PAIRS, Pair, Protocol, Scheme};
@@ -70,10 +70,10 @@ pub struct BenchPlan {
     pub coordinators: usize,
     /// Where what is committed is kept, in a directory for each run; none: in memory only.
     pub data_dir: Option<PathBuf>,
-    /// What of it outlives the process, if there is a directory.
+    /// What of a database with a directory outlives its process.
     pub kept: Durability,
-    /// What is compared, the reference first; empty without such a comparison. Of a plan for one
-    /// run `data_dir` says which of them it has.
+    /// Which are compared, the reference first; empty without such a comparison. Of a plan for one
+    /// run `data_dir` and `kept` say which of them it has.
     pub durabilities: Vec<Durability>,
     /// Whether what logs write is then written to bare files.
     pub replay_raw: bool,
@@ -148,7 +148,7 @@ impl BenchArgs {
         self.of_the_workload.refuse_others(workload)?;
         self.refuse_flags_without_effect(&pairs)?;
         self.refuse_what_is_not_kept(&pairs)?;
-        let durabilities = self.durabilities()?;
+        let durabilities = self.durabilities(&pairs)?;
         let (processes, shards) = self.shards(cores)?;
         let seed = self.seed.unwrap_or(1);
         let distributed = self.distributed;
@@ -309,7 +309,7 @@ impl BenchArgs {
     }
 
     /// The durabilities of a comparison, if there is one.
-    fn durabilities(&self) -> Result<Vec<Durability>, Refusal> {
+    fn durabilities(&self, pairs: &[Pair]) -> Result<Vec<Durability>, Refusal> {
         let Some(list) = &self.compare_durability else { return Ok(Vec::new()) };
         let mut durabilities = Vec::new();
         for text in list.split(',').map(str::trim) {
@@ -322,6 +322,13 @@ impl BenchArgs {
                 refuse!("--compare-durability names {durability} twice: leave one out");
             }
             durabilities.push(durability);
+        }
+        if durabilities.contains(&Durability::Async)
+            && let Some(pair) = pairs.iter().find(|&&pair| !has_cut(pair))
+        {
+            refuse!(
+                "--compare-durability: under {pair} a database cannot go back to one timestamp; choose dst"
+            );
         }
         if durabilities.len() < 2 {
             refuse!("--compare-durability needs at least two durabilities, such as none,sync");
@@ -344,12 +351,6 @@ impl BenchArgs {
         if let Some(pair) = pairs.iter().find(|&&pair| !is_logged(pair)) {
             refuse!(
                 "--data-dir: what is committed under {pair} cannot be kept on disk; choose occ, two_pl or client_2pc under dst, none or rc"
-            );
-        }
-        let goes_back = self.compare_durability.as_ref().is_some_and(|list| list.contains("async"));
-        if let Some(pair) = pairs.iter().find(|pair| goes_back && pair.scheme != Scheme::Dst) {
-            refuse!(
-                "--compare-durability: under {pair} a database cannot go back to one timestamp; choose dst"
             );
         }
         if !directory.is_dir() {

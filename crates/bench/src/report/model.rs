@@ -178,7 +178,7 @@ pub struct Graph {
 pub struct DiskFigures {
     /// Bytes that the logs wrote.
     pub bytes: u64,
-    /// In so many pieces.
+    /// Writes of the logs; a sync follows each.
     pub syncs: u64,
     /// The logs.
     pub log: DiskSpeed,
@@ -205,7 +205,8 @@ pub struct DiskSpeed {
 }
 
 impl DiskSpeed {
-    /// Of so many bytes and syncs. `busy_seconds` is the sum over all files.
+    /// The speed at which `bytes` were written with `syncs` syncs in `seconds`. `busy_seconds` is
+    /// the time that writes and syncs took, the sum over all files.
     pub fn new(bytes: u64, syncs: u64, seconds: f64, busy_seconds: f64) -> DiskSpeed {
         DiskSpeed {
             seconds,
@@ -574,8 +575,8 @@ impl Run {
         format!("{}{at_load}, repetition {}", self.pair(), self.repetition)
     }
 
-    /// Protocol and scheme as the command line writes them, `occ/dst`, and the durability if that is
-    /// compared, `occ/dst sync`.
+    /// Protocol and scheme as the command line writes them, `occ/dst`, and the durability if that
+    /// is compared, `occ/dst sync`.
     pub fn pair(&self) -> String {
         let pair = format!("{}/{}", self.protocol, self.scheme);
         self.durability.iter().fold(pair, |pair, durability| format!("{pair} {durability}"))

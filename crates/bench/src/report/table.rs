@@ -471,7 +471,8 @@ fn pairs_table(document: &Document, pairs: &[String]) -> Columns {
     columns
 }
 
-/// Median and 99th percentile of all transactions and of each type, by pair: medians over the repetitions.
+/// Median and 99th percentile of all transactions and of each type, by pair: medians over the
+/// repetitions.
 fn latency_table(document: &Document, pairs: &[String]) -> Columns {
     let names = document.type_names();
     let mut headers = vec![("latency", 0), ("", 0)];

@@ -10,8 +10,8 @@
 //! `--processes` several processes that this one starts (`members.rs`). All that is said between
 //! them is orders and answers, and the leader does not know where its sites are. With `--cluster`
 //! the one site is a client of a cluster that runs already, whose rows were loaded before
-//! (`load.rs`). With `--replay-raw` the run's last act is to write to bare files what its logs wrote
-//! (`raw.rs`).
+//! (`load.rs`). With `--replay-raw` the run's last act is to write to bare files what its logs
+//! wrote (`raw.rs`).
 
 mod checks;
 mod client;

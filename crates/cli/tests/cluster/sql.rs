@@ -66,7 +66,7 @@ fn clients_of_postgresql_ask_the_shards_of_a_node() {
         connection.write_all(&(parameters.len() as u32 + 8).to_be_bytes()).expect("the node reads");
         connection.write_all(&(3u32 << 16).to_be_bytes()).expect("the node reads");
         connection.write_all(parameters).expect("the node reads");
-        assert!(answer(connection).0.starts_with('R'), "whoever connects is trusted");
+        assert!(answer(connection).0.starts_with('R'), "the node asks for no password");
     }
     for connection in &mut connections {
         let (types, bytes) = ask(connection, "select 6 * 7 as answer, current_user");
@@ -76,5 +76,5 @@ fn clients_of_postgresql_ask_the_shards_of_a_node() {
         assert_eq!(ask(connection, "select 1; select * from entry").0, "TDCEZ", "no table is seen yet");
     }
     let outside = ["start", "--table", "entry", "--listen", other, "--sql", "0.0.0.0:5432"];
-    assert!(refused(&outside).contains("give a loopback address"));
+    assert!(refused(&outside).contains("it has to be a loopback address"));
 }

@@ -18,10 +18,10 @@
 //!
 //! Connecting needs all nodes, as for every new client. If one cannot be reached, the operation
 //! fails with [`Error::Unreachable`], and the next operation tries again. In three cases a client
-//! cannot come back: if nodes that keep nothing have been started again, since its data is gone, and
-//! under vts, where what a session has seen is a vector that is valid in one life only
-//! ([`Error::CutOff`]); and if a node that does not wait for its disk was started again, since it may
-//! have lost what it has told this client ([`Error::Lost`]).
+//! cannot come back: if nodes that keep nothing have been started again, since its data is gone,
+//! and under vts, where what a session has seen is a vector that is valid in one life only
+//! ([`Error::CutOff`]); and if a node that does not wait for its disk was started again, since it
+//! may have lost what it has told this client ([`Error::Lost`]).
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -42,7 +42,7 @@ pub(super) struct Lives {
     engine: RwLock<Option<Driver>>,
     /// `None` if the data is in this process.
     connect: Option<Connect>,
-    /// Whether nodes that were started again have gone back to a timestamp.
+    /// Whether a node that was started again has gone back to a timestamp.
     goes_back: bool,
     /// When connecting last failed, and why. Locked by the thread that connects.
     in_vain: RwLock<Option<(Instant, Error)>>,

@@ -119,13 +119,14 @@ pub struct Options {
     /// Where the database is kept. With a directory, a transaction is committed when it is on disk,
     /// and a process that opens the directory after this one has ended, however that was, finds
     /// everything that was committed. `None`, the default, keeps the database in memory only, which
-    /// costs nothing. For `occ`, `two_pl` and `client_2pc` under `dst`, `none` and `rc`; slots do
-    /// not move in such a database. In a client of a cluster it is refused.
+    /// costs nothing. For `occ`, `two_pl` and `client_2pc` under `dst`, `none` and `rc`. In a
+    /// client of a cluster it is refused.
     pub data_dir: Option<PathBuf>,
     /// What of a database with a directory outlives the process. `None`, the default, is
-    /// [`Durability::Sync`] with a directory: everything. Under [`Durability::Async`] transactions do
-    /// not wait for the disk; a database that is opened again has gone back to one timestamp, as a
-    /// whole, which is usually less than a tenth of a second old.
+    /// [`Durability::Sync`]: everything. Under [`Durability::Async`], which is for `dst`,
+    /// transactions do not wait for the disk. After a crash the database goes back to one
+    /// timestamp, as a whole, which is usually less than a tenth of a second old; and its slots do
+    /// not move. In a client of a cluster it is refused.
     pub durability: Option<Durability>,
 }
 
@@ -202,8 +203,8 @@ struct Inner {
     large: Admission,
     tally: Tally,
     options: Options,
-    /// Whether the database goes back to a timestamp after a crash, which slots do not.
-    slots_are_fixed: bool,
+    /// Whether the database goes back to a timestamp after a crash.
+    goes_back: bool,
     /// The largest timestamp that any client was told of.
     told: AtomicU64,
     /// Takes turns among shards for work that any of them can do.
@@ -268,7 +269,7 @@ impl Database {
             admission: Admission::new(options.transactions_per_shard.saturating_mul(options.shards)),
             large: Admission::new(usize::MAX),
             tally: Tally::default(),
-            slots_are_fixed: options.data_dir.is_some() && durability == Durability::Async,
+            goes_back: durability == Durability::Async,
             options,
             told: AtomicU64::new(0),
             next: AtomicUsize::new(0),
@@ -318,8 +319,8 @@ impl Database {
         };
         let holders = cluster.nodes.iter().map(|node| node.shards).sum();
         let goes_back = cluster.durability == Durability::Async;
-        let lives_met = || engine.met().into_iter().fold(0, |all, met| all ^ met);
-        let era = if goes_back { lives_met() } else { 0 };
+        // The life of the one node that there is then.
+        let era = engine.met().into_iter().find(|_| goes_back).unwrap_or_default();
         let inner = Inner {
             placement: RwLock::new(Arc::new(Placement::even(holders))),
             holders,
@@ -333,7 +334,7 @@ impl Database {
             admission: Admission::new(options.transactions_per_shard),
             large: Admission::new(LARGE_AT_ONCE),
             tally: Tally::default(),
-            slots_are_fixed: cluster.durability == Durability::Async,
+            goes_back,
             options,
             told: AtomicU64::new(0),
             next: AtomicUsize::new(0),
@@ -439,7 +440,8 @@ impl Database {
         if let Some(slot) = slots.iter().find(|slot| usize::from(slot.0) >= SLOTS) {
             return Err(Error::NoSuchSlot { slot: slot.0 });
         }
-        if inner.slots_are_fixed {
+        // Slots would not go back with it.
+        if inner.goes_back {
             return Err(Error::SlotsAreFixed);
         }
         let begun = Instant::now();
@@ -503,6 +505,9 @@ fn check_options(cluster: &Cluster, options: &Options) -> Result<(), OpenError> 
     let refused = |option, asked: String, has: String| Err(OpenError::ClusterDecides { option, asked, has });
     if options.shards != defaults.shards && options.shards != shards {
         return refused("shards", options.shards.to_string(), shards.to_string());
+    }
+    if let Some(durability) = options.durability.filter(|&durability| durability != cluster.durability) {
+        return refused("durability", durability.to_string(), cluster.durability.to_string());
     }
     if let Some(path) = &options.data_dir {
         return refused("data_dir", path.display().to_string(), "nothing on disk".to_owned());

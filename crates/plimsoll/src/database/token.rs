@@ -40,8 +40,8 @@ const PREFIX: &str = "v2-";
 /// Hexadecimal digits of each of its two numbers.
 const DIGITS: usize = 16;
 
-/// What a session has seen. As text, `v2-` and twice 16 hexadecimal digits, for the database and
-/// for the time, and 16 more for an era, it can be handed to another process:
+/// What a session has seen. As text it can be handed to another process: `v2-`, 16 hexadecimal
+/// digits for the database, 16 for the time, and 16 more if the database has eras.
 ///
 /// ```
 /// # use plimsoll::{Database, IndexKind, Options, Schema, Token};
@@ -173,7 +173,8 @@ impl Database {
     /// A handle with a session of its own that continues another session, of this process or of
     /// another that is connected to the same cluster: its snapshots and transactions see everything
     /// that was written or read there. [`TokenError::Scheme`] under gts and vts,
-    /// [`TokenError::OtherDatabase`], [`TokenError::Ahead`] if the promise could not be kept.
+    /// [`TokenError::OtherDatabase`], [`TokenError::Lost`] if the database has gone back to a
+    /// timestamp since, [`TokenError::Ahead`] if the promise could not be kept.
     pub fn session_with(&self, token: Token) -> Result<Database, TokenError> {
         self.portable()?;
         if token.database != self.inner.identity {

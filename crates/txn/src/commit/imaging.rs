@@ -39,10 +39,10 @@ pub(crate) fn begins<P: Protocol, E: Env<P>>(env: &E, disk: &Disk, identity: Ide
     env.clone().spawn(async move {
         let failed = match make(&env, &disk, identity, step_bytes).await {
             Ok(Some(kept)) => tidy(&disk, &kept).await.is_err(),
-            Ok(None) | Err(_) => {
+            not_made => {
                 // What it took of the disk is needed by the log.
                 let _ = remove_unfinished(&disk).await;
-                true
+                not_made.is_err()
             }
         };
         env.local(|node| node.base().image_over(failed));

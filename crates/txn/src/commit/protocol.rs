@@ -355,9 +355,9 @@ pub(crate) fn handle<P: Protocol>(
     request: &mut P::Request,
     ticket: Ticket,
 ) -> Handled<P::Reply> {
-    // Shards come back together, so each answers this while it reads its log.
-    let is_held = !matches!(request, Envelope::Common(Common::Standing));
-    if is_held && shard.base().journal.as_mut().is_some_and(|journal| journal.holds(ticket)) {
+    // Shards come back together, so each says how far its log goes while the others wait for that.
+    let may_wait = |request: &P::Request| !matches!(request, Envelope::Common(Common::Standing));
+    if shard.base().journal.as_mut().is_some_and(|journal| may_wait(request) && journal.holds(ticket)) {
         return Handled::Wait;
     }
     match request {

@@ -1,5 +1,5 @@
-//! What the shards of a database that logs to a cut tell each other: when they come back, and in the
-//! rounds that advance the cut (`shard/cut.rs`).
+//! What the shards of a database that logs to a cut tell each other (`shard/cut.rs`): when they
+//! come back, and in the rounds that advance the cut.
 
 use plimsoll_runtime::{Env, Unknown};
 use plimsoll_types::mutants::{Mutant, planted};

@@ -1,37 +1,39 @@
 //! `async`: commits that do not wait for a disk, and what of them a database has after a crash.
 //!
-//! Answers leave before the log is written, so a crash loses some of what was answered. What is left
-//! must still be a state that the database once had: shards write their logs at different speeds,
-//! and one may have lost a transaction that another shard's transaction has read. So all shards go
-//! back to one timestamp, the *cut*. Stamps of DST order transactions as they depend on each other,
-//! therefore the transactions at or below the cut are a prefix of the serial order.
+//! Answers leave before the log is written, so a crash loses some of what was answered. What is
+//! left must still be a state that the database once had. Shards write their logs at different
+//! speeds, so one may have lost a transaction that a transaction of another shard has read.
+//! Therefore all shards go back to one timestamp, the *cut*. Stamps of DST order transactions as
+//! they depend on each other, so the transactions at or below the cut are a prefix of the serial
+//! order.
 //!
-//! *Closing.* A shard that is asked to close at C first bounds all writers by C, as a snapshot at C
-//! that reads everything would, and waits for the owners of locks that may still commit within it.
-//! Then no install at or below C can follow, and the shard logs `Closed{C}`. When that is on disk so
-//! is every install at or below C. The cut is the largest C at which every shard has closed on
-//! disk.
+//! *Closing.* A shard that is asked to close at C bounds all writers by C, as a snapshot at C that
+//! reads everything would, and waits for the owners of locks that may still commit within it. Then
+//! no install at or below C can follow, and the shard logs `Closed{C}`. When that is on disk, so is
+//! every install at or below C. The cut is the largest C at which every shard has closed on disk.
 //!
 //! *Rounds.* The first shard asks all shards to close at what its clock showed [`PERIOD_NS`] before,
-//! and goes on for as long as one of them has a stamp above. Then a shard that has logged one tells
-//! the first. So an idle database writes nothing. With each request the first shard tells the last
-//! cut, which images wait for: an image has versions up to its end, and must not have any that a
-//! recovery would take back.
+//! and repeats that until no shard has a stamp above the cut. When a shard logs one later, it tells
+//! the first shard, which begins again; so an idle database writes nothing. Each request also
+//! carries the last cut. Images wait for it: an image has versions up to its end, and must not have
+//! any that a recovery would take back.
 //!
-//! *Coming back.* A shard that has read its log knows its [`Standing`](crate::messages::Standing); it does not install what is
-//! above the last cut that its log tells of, but keeps it until it knows the cut. All shards tell
-//! each other their standings, all compute the same cut from them, and install up to it. The rest is
-//! dropped, on all shards, and a new *era* begins: an entry of the log says so, because the log still
-//! has what was dropped.
+//! *Coming back.* A shard reads its log and learns how far that goes, its *standing*
+//! ([`Standing`](crate::messages::Standing)). The shard keeps installs above the last cut that the
+//! log tells of, because it cannot know yet whether they are above the cut of all. Then all shards
+//! tell each other their standings, compute the same cut from them, and install up to it. They drop
+//! the rest, and a new *era* begins: an entry of the log says so, because the log still has what
+//! was dropped. A log that tells of a higher cut than all shards come to shows that another log has
+//! lost what was on disk, and is refused.
 //!
-//! Example. A's log has T1@100 and `Closed{90}`, B's has T1@100, T2@105, which has read T1 on A, and
-//! `Closed{110}`. The cut is 90: neither T1 nor T2 is there. B's log goes on with `Era{1, 90}`,
+//! Example. A's log has T1@100 and `Closed{90}`, B's has T1@100, T2@105, which has read T1 on A,
+//! and `Closed{110}`. The cut is 90: neither T1 nor T2 is there. B's log goes on with `Era{1, 90}`,
 //! behind which nothing of the former era counts, and the cut is 90 until A has begun era 1 as well
 //! and closed in it. If B crashes again before that, A's standing is of era 0 and says 95: then the
 //! cut is where era 1 began, 90, since B has dropped what was above.
 //!
-//! What no transaction has made, tables and loaded rows, is on disk before anything else leaves the
-//! shard. And when a shard's log is too far behind, what leaves the shard waits for it.
+//! Tables and loaded rows have no stamps, and no cut takes them back: nothing leaves the shard
+//! before they are on disk. Nor does anything while the log is too far behind.
 //!
 //! The cut stays where it is while one shard cannot close: its disk hangs, a transaction that may
 //! commit below is not decided, or, under 2PL, a client thinks while it holds a lock on what it has
@@ -43,10 +45,10 @@ use std::mem::take;
 use plimsoll_runtime::Handled;
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::wire::Malformed;
-use plimsoll_types::{ColumnGroup, Key, ShardId, Ticket, Timestamp, TxnId};
+use plimsoll_types::{ShardId, Ticket, Timestamp};
 
 use crate::base::Base;
-use crate::journal::{Cut, Journal, Later, Record};
+use crate::journal::{Cut, Journal, LoggedInstall, Record};
 use crate::messages::{CommonReply, Standing};
 use crate::timestamp::Scheme;
 
@@ -128,8 +130,8 @@ impl<S: Scheme> Base<S> {
         }
     }
 
-    /// The pass ends: logs that the shard is closed if it is to be, and no owner of a lock may commit
-    /// below.
+    /// The pass ends: if the shard is to close, and no owner of a lock may commit below, logs that
+    /// the shard is closed.
     pub(super) fn close_now(&mut self, journal: &mut Journal) {
         let Some(cut) = &mut journal.cut else { return };
         let Some(to) = cut.closing else { return };
@@ -199,30 +201,11 @@ impl<S: Scheme> Base<S> {
         Some(cut.standing)
     }
 
-    /// Keeps an install from the log until a cut has passed it; returns false if there is no cut.
-    pub(super) fn install_later(
-        &mut self,
-        txn: TxnId,
-        column: ColumnGroup,
-        key: &Key,
-        stamp: Timestamp,
-        value: &Option<Vec<u8>>,
-    ) -> bool {
-        let Some(journal) = &mut self.journal else { return false };
-        let Some(cut) = &mut journal.cut else { return false };
-        let (key, value) = (key.clone(), value.clone());
-        cut.later.push(Later { index: journal.sealed, txn, column, key, stamp, value });
-        true
-    }
-
     /// Installs what a cut has passed.
     fn install_passed(&mut self, passed: Timestamp) -> Result<(), Malformed> {
         let Some(cut) = self.cut_mut() else { return Ok(()) };
-        let passed: Vec<Later> = cut.later.extract_if(.., |later| later.stamp <= passed).collect();
-        for Later { index, txn, column, key, stamp, value } in passed {
-            self.install_from_log(index, txn, column, &key, stamp, value.as_deref())?;
-        }
-        Ok(())
+        let passed: Vec<LoggedInstall> = cut.later.extract_if(.., |later| later.stamp <= passed).collect();
+        passed.into_iter().try_for_each(|install| self.install_from_log(install))
     }
 
     /// The log says that the shard had closed here, and what was known of the cut.
@@ -260,8 +243,12 @@ impl<S: Scheme> Base<S> {
         Ok(())
     }
 
-    /// An era begins: what is above its base was never there.
+    /// An era begins: what is above its base was never there. Fails if this shard's log tells of a
+    /// cut that is above: then another shard's log has lost what was on disk.
     pub(crate) fn begin_era(&mut self, era: Standing) -> Result<(), Malformed> {
+        if self.known_cut().is_some_and(|known| era.base < known) {
+            return Err(Malformed("it tells of a cut that the log of another shard does not reach"));
+        }
         self.drop_above(era.base, true)?;
         let Some(journal) = &mut self.journal else { return Ok(()) };
         if let Some(cut) = &mut journal.cut {

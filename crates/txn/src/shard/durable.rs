@@ -22,9 +22,10 @@
 //! The log begins with an *image* once it has become long (`image.rs`). A shard reads its newest
 //! image and then the log from where the image starts; if that image is damaged, the one before it.
 //!
-//! *Moves*: a cut is a record, and the rows that arrive are one; the rows of slots that have left are
-//! taken out again when the log is read, in the same place. Only what the shard has itself given away
-//! or got is its log's business: where other slots are it is told when it asks there.
+//! *Moves* of slots are two records: that slots have left, and the rows of slots that have arrived.
+//! When the log is read, the rows of slots that have left are taken out again in the same place. A
+//! log says only what its own shard has given away or got. Where other slots are the shard is told
+//! when it asks where they were.
 
 use std::mem::{replace, take};
 
@@ -38,25 +39,22 @@ use plimsoll_types::{ColumnGroup, Key, Moved, TableId, TableSpec, Timestamp, Txn
 use crate::ballot::{Changed, Doubt, State};
 use crate::base::Base;
 use crate::journal::{
-    Arrival, Ballot, CEILING_NS, Cut, Journal, LockedKeys, LogStatus, RESERVED, Record, WriteRecord,
+    Arrival, Ballot, CEILING_NS, Cut, Journal, LockedKeys, LogStatus, LoggedInstall, RESERVED, Record,
+    WriteRecord,
 };
 use crate::locks::Locks;
 use crate::timestamp::Scheme;
 
 impl<S: Scheme> Base<S> {
-    /// From now on the shard logs. Its log is still to be read.
-    pub fn log(&mut self, identity: Identity, settings: Settings) {
-        self.votes.log(true);
+    /// From now on the shard logs. Its log is still to be read. With `to_cut` its answers do not
+    /// wait for the disk, and after a crash it goes back to a cut (`cut.rs`).
+    pub fn log(&mut self, identity: Identity, settings: Settings, to_cut: bool) {
         let mut journal = Journal::new(identity, settings);
         journal.images.unlogged_tables = self.store.tables();
-        self.journal = Some(Box::new(journal));
-    }
-
-    /// The same, but answers do not wait for the disk (`cut.rs`).
-    pub fn log_to_cut(&mut self, identity: Identity, settings: Settings) {
-        let mut journal = Journal::new(identity, settings);
-        journal.images.unlogged_tables = self.store.tables();
-        journal.cut = Some(Cut::default());
+        match to_cut {
+            true => journal.cut = Some(Cut::default()),
+            false => self.votes.log(true),
+        }
         self.journal = Some(Box::new(journal));
     }
 
@@ -197,7 +195,7 @@ impl<S: Scheme> Base<S> {
     /// Logs that slots have left.
     pub(super) fn log_left(&mut self, slots: &[Moved]) {
         if let Some(journal) = &mut self.journal
-            && !planted(Mutant::CutNotLogged)
+            && !planted(Mutant::LeavingNotLogged)
         {
             journal.images.spoilt = true;
             journal.push(&Record::Left { slots: slots.to_vec() });
@@ -210,10 +208,7 @@ impl<S: Scheme> Base<S> {
             && !planted(Mutant::ArrivalNotLogged)
         {
             journal.images.spoilt = true;
-            let versions =
-                arrival.rows.iter().flat_map(|row| &row.records).flat_map(|record| &record.versions);
-            versions.for_each(|(stamp, _)| journal.largest.raise(*stamp));
-            journal.largest.raise(arrival.marked);
+            journal.largest.raise(arrival.largest());
             journal.push(&Record::Arrived(arrival));
         }
     }
@@ -345,10 +340,13 @@ impl<S: Scheme> Base<S> {
     fn replay_record(&mut self, record: Record) -> Result<(), Malformed> {
         match record {
             Record::Install { txn, column, key, stamp, value } => {
-                if !self.install_later(txn, column, &key, stamp, &value) {
-                    self.install_read(txn, column, &key, stamp, value.as_deref())?;
-                }
                 self.recovered(stamp);
+                let journal = self.journal.as_mut().expect("a shard that reads its log has a journal");
+                let install = LoggedInstall { index: journal.sealed, txn, column, key, stamp, value };
+                match &mut journal.cut {
+                    Some(cut) => cut.later.push(install),
+                    None => self.install_from_log(install)?,
+                }
             }
             Record::Load { table, key, values } => {
                 self.refuse_unknown(table.row())?;
@@ -403,11 +401,10 @@ impl<S: Scheme> Base<S> {
                     if row.records.len() != usize::from(self.groups(row.table)) {
                         return Err(Malformed("a row with other column groups than its table"));
                     }
-                    let versions = row.records.iter().flat_map(|record| &record.versions);
-                    versions.for_each(|(stamp, _)| self.recovered(*stamp));
                 }
-                self.recovered(arrival.marked);
-                self.arrive(&arrival);
+                self.recovered(arrival.largest());
+                let Arrival { slots, rows, floor, marked, forgotten } = &arrival;
+                self.arrive(slots, rows, *floor, *marked, forgotten);
             }
             Record::Gone => {
                 if let Some(journal) = &mut self.journal {
@@ -422,38 +419,20 @@ impl<S: Scheme> Base<S> {
         Ok(())
     }
 
-    /// Installs what the entry with this index says, which was read before.
-    pub(super) fn install_from_log(
-        &mut self,
-        index: u64,
-        txn: TxnId,
-        column: ColumnGroup,
-        key: &Key,
-        stamp: Timestamp,
-        value: Option<&[u8]>,
-    ) -> Result<(), Malformed> {
-        let sealed = self.journal.as_mut().map(|journal| replace(&mut journal.sealed, index));
-        let installed = self.install_read(txn, column, key, stamp, value);
-        if let (Some(journal), Some(sealed)) = (&mut self.journal, sealed) {
-            journal.sealed = sealed;
-        }
-        installed
-    }
-
-    /// Installs what the present entry says.
-    fn install_read(
-        &mut self,
-        txn: TxnId,
-        column: ColumnGroup,
-        key: &Key,
-        stamp: Timestamp,
-        value: Option<&[u8]>,
-    ) -> Result<(), Malformed> {
+    /// Installs what an entry of the log says. What the callback of installs is told is the index
+    /// of that entry, which may have been read some time ago.
+    pub(super) fn install_from_log(&mut self, install: LoggedInstall) -> Result<(), Malformed> {
+        let LoggedInstall { index, txn, column, key, stamp, value } = install;
         self.refuse_unknown(column)?;
-        let at = self.place_of(column, key);
+        let at = self.place_of(column, &key);
+        let journal = self.journal.as_mut().expect("a shard that reads its log has a journal");
+        let present = replace(&mut journal.sealed, index);
         match self.is_below_image() {
-            true => self.install_over(txn, at, stamp, value),
-            false => self.install(txn, at, stamp, value),
+            true => self.install_over(txn, at, stamp, value.as_deref()),
+            false => self.install(txn, at, stamp, value.as_deref()),
+        }
+        if let Some(journal) = &mut self.journal {
+            journal.sealed = present;
         }
         Ok(())
     }

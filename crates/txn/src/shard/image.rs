@@ -29,8 +29,8 @@
 //! lacks is marked as trimmed, and rows that were dropped are below the floor, for every process:
 //! that a shard had regard to what a process holds ends with its life.
 //!
-//! An image during which slots leave or arrive is given up, and none is begun while something is on its
-//! way.
+//! *Moves of slots* spoil an image that is under way, because the walk may see rows of both times.
+//! It is given up, and none is begun while rows that have left wait to arrive.
 //!
 //! Left out: order. Rows come by their numbers, so ordered tables are not loaded in key order.
 
@@ -66,7 +66,9 @@ impl<S: Scheme> Base<S> {
             && now >= images.again;
         images.under_way |= due;
         images.wanted |= due;
-        images.spoilt &= !due;
+        if due {
+            images.spoilt = false;
+        }
         due
     }
 
@@ -89,7 +91,8 @@ impl<S: Scheme> Base<S> {
         for spec in &self.layout.tables[journal.images.unlogged_tables..] {
             Record::Table(spec.clone()).encode(&mut records);
         }
-        // A log to a cut has no votes: what is above the cut is forgotten, what is below is decided.
+        // A log to a cut has no votes: a recovery drops what is above the cut, and all that is
+        // below is decided.
         let votes = journal.cut.is_none();
         // Before the ballots: it makes a shard forget some of those that it has.
         for coordinator in self.votes.settled_coordinators().filter(|_| votes) {
@@ -142,7 +145,7 @@ impl<S: Scheme> Base<S> {
         (0..self.groups(table)).any(|group| self.store.record(at(group)).is_locked())
     }
 
-    /// The last records of an image, the index below which its rows are in the log, and the largest
+    /// The last records of an image, the index below which the log has its rows, and the largest
     /// stamp that any of them may have.
     pub(crate) fn image_end(&mut self) -> (Vec<u8>, u64, Timestamp) {
         let below = self.logged().head;
@@ -152,8 +155,7 @@ impl<S: Scheme> Base<S> {
         (records, below, largest)
     }
 
-    /// Whether slots have moved since the image that is under way was begun: then it does not count, for
-    /// the walk has seen rows of both times.
+    /// Whether slots have moved since the image that is under way was begun.
     pub(crate) fn image_is_spoilt(&self) -> bool {
         let spoilt = self.journal.as_ref().is_some_and(|journal| journal.images.spoilt);
         spoilt && !planted(Mutant::ImageDuringMove)

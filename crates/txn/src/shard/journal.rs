@@ -18,8 +18,8 @@ use crate::work::Packed;
 /// its clock has passed the ceiling, so a longer distance makes restarts longer.
 pub(super) const CEILING_NS: u64 = 200_000_000;
 
-/// How old, in nanoseconds, an entry may be that is not on disk, before answers wait for the disk even
-/// if they need not otherwise: what can be lost is bounded, and so is the memory that it takes.
+/// How old, in nanoseconds, an entry may be that is not on disk, before answers wait for the disk
+/// although the log goes to a cut: that bounds what this shard can lose, and the memory it takes.
 const BEHIND_NS: u64 = 60_000_000;
 
 /// How many numbers of attempts are reserved at a time. A process that begins within as many
@@ -128,10 +128,10 @@ pub(super) struct Images {
     pub(super) bytes: u64,
     /// Whether one is being made.
     pub(super) under_way: bool,
-    /// None is begun before; and how long that was after the last one that failed.
-    pub(super) again: Timestamp,
     /// Whether slots have moved since it was begun.
     pub(super) spoilt: bool,
+    /// None is begun before; and how long that was after the last one that failed.
+    pub(super) again: Timestamp,
     pub(super) pause_ns: u64,
     /// Whether the next pass that ends makes the beginning of one.
     pub(super) wanted: bool,
@@ -151,9 +151,10 @@ impl Images {
     }
 }
 
-/// An install that no cut has passed yet, while the log is read.
+/// An install in the log.
 #[derive(Debug)]
-pub(super) struct Later {
+pub(super) struct LoggedInstall {
+    /// The index of its entry.
     pub(super) index: u64,
     pub(super) txn: TxnId,
     pub(super) column: ColumnGroup,
@@ -179,7 +180,8 @@ pub(super) struct Cut {
     pub(super) on_disk: Timestamp,
     /// Requests to close that wait for it.
     pub(super) waiting: Vec<Ticket>,
-    pub(super) later: Vec<Later>,
+    /// While the log is read: installs that no cut has passed yet.
+    pub(super) later: Vec<LoggedInstall>,
     /// Nothing leaves before the log is on disk below this index.
     pub(super) firm: u64,
     /// No entry that is not on disk is older.
@@ -235,8 +237,8 @@ pub struct LogStatus {
     pub image_bytes: u64,
     /// Bytes of the entries since it was begun.
     pub since_image_bytes: u64,
-    /// If answers do not wait for the disk: all transactions with stamps up to here are on the disks
-    /// of all shards.
+    /// If answers do not wait for the disk: all transactions with stamps up to here are on the
+    /// disks of all shards.
     pub cut: Option<Timestamp>,
     /// How often the database has gone back to such a timestamp.
     pub era: u64,
@@ -306,7 +308,7 @@ plimsoll_types::wire!(
     }
 );
 
-/// Slots that have arrived, as a parcel has them.
+/// Slots that have arrived, as parcels have them.
 pub(super) struct Arrival {
     pub(super) slots: Vec<Moved>,
     pub(super) rows: Vec<MovedRow>,
@@ -316,6 +318,14 @@ pub(super) struct Arrival {
 }
 
 plimsoll_types::wire!(struct Arrival { slots, rows, floor, marked, forgotten });
+
+impl Arrival {
+    /// The largest timestamp that is in it.
+    pub(super) fn largest(&self) -> Timestamp {
+        let versions = self.rows.iter().flat_map(|row| &row.records).flat_map(|record| &record.versions);
+        versions.fold(self.marked, |largest, (stamp, _)| largest.join(*stamp))
+    }
+}
 
 /// The state of a ballot, in the log.
 pub(super) enum Ballot {

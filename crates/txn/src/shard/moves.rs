@@ -32,10 +32,10 @@
 //! slots with such a bound do not leave if the shard that asks for the move has a better clock, and
 //! a receiver takes them over only when its clock is there.
 //!
-//! Shards that log keep a move over their deaths (`durable.rs`): the sender's log says that
-//! slots have left, the receiver's has the rows that have arrived, and each says so to the other only
-//! when that is on disk. A sender that comes back finds in its log what it had cut and has not been
-//! thanked for, and sends it again.
+//! Shards that log keep a move over their deaths (`durable.rs`). The sender's log says that slots
+//! have left, and the receiver's has the rows that have arrived; each shard tells the other only
+//! when that is on disk. A sender that comes back finds in its log what it had cut and the receiver
+//! has not confirmed, and sends it again.
 //!
 //! Left out: a move is one step on either side, however large the slots are. While the receiver is
 //! dead, the move is in doubt and no shard serves the slots.
@@ -345,7 +345,8 @@ impl<S: Scheme> Base<S> {
             .collect()
     }
 
-    /// The log says that slots have left. Whoever reads it knows no mark better than `marked`.
+    /// The log says that slots have left, and not that they have arrived: they leave again.
+    /// `marked` is above every mark that the shard may have had.
     pub(super) fn leave_again(&mut self, slots: Vec<Moved>, rows: Vec<MovedRow>, marked: Timestamp) {
         let Some(&(_, to, _)) = slots.first() else { return };
         let mut pinned = S::Observed::default();
@@ -446,18 +447,10 @@ impl<S: Scheme> Base<S> {
     }
 
     fn take_over(&mut self, parcels: &[Arc<Parcel<S>>]) {
-        let pinned = &parcels[0].pinned;
+        let Parcel { slots, floor, marked, forgotten, pinned, .. } = &*parcels[0];
         if let Some(installs) = &mut self.installs {
             installs.extend(parcels.iter().flat_map(|parcel| parcel.installs.iter().cloned()));
         }
-        self.scheme.adopt(pinned);
-        let arrival = self.arrival(parcels);
-        self.arrive(&arrival);
-        self.log_arrived(arrival);
-    }
-
-    fn arrival(&self, parcels: &[Arc<Parcel<S>>]) -> Arrival {
-        let Parcel { slots, floor, marked, forgotten, .. } = &*parcels[0];
         let moved = SlotSet::new(slots.iter().map(|&(slot, ..)| slot));
         // Rows outside the slots, or of unknown tables, come from a faulty or hostile peer.
         let known = |row: &&MovedRow| {
@@ -465,13 +458,26 @@ impl<S: Scheme> Base<S> {
             let groups = |spec: &plimsoll_types::TableSpec| spec.groups.len() == row.records.len();
             spec.is_some_and(groups) && moved.has(self.layout.slot(row.table, &row.key))
         };
-        let rows = parcels.iter().flat_map(|parcel| &parcel.rows).filter(known).cloned().collect();
-        Arrival { slots: slots.clone(), rows, floor: *floor, marked: *marked, forgotten: forgotten.clone() }
+        let rows: Vec<&MovedRow> = parcels.iter().flat_map(|parcel| &parcel.rows).filter(known).collect();
+        self.scheme.adopt(pinned);
+        self.arrive(slots, rows.iter().copied(), *floor, *marked, forgotten);
+        if self.journal.is_some() {
+            let rows = rows.into_iter().cloned().collect();
+            let (slots, forgotten) = (slots.clone(), forgotten.clone());
+            self.log_arrived(Arrival { slots, rows, floor: *floor, marked: *marked, forgotten });
+        }
     }
 
     /// Slots arrive, or the log says that they have.
-    pub(super) fn arrive(&mut self, Arrival { slots, rows, floor, marked, forgotten }: &Arrival) {
-        self.store.put_in(rows, *floor, *marked);
+    pub(super) fn arrive<'a>(
+        &mut self,
+        slots: &[Moved],
+        rows: impl IntoIterator<Item = &'a MovedRow>,
+        floor: Timestamp,
+        marked: Timestamp,
+        forgotten: &[Timestamp],
+    ) {
+        self.store.put_in(rows, floor, marked);
         let absences = self.absences.iter_mut().zip(forgotten);
         absences.for_each(|(mine, other)| mine.forgotten.raise(*other));
         self.change_map(slots);
