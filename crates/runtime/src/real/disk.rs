@@ -24,11 +24,19 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::disk::{Completed, DiskError, DiskFault, FileName, Operation, Outcome, Submitted};
 
 /// Files that are kept open, unless more of them are not synced.
 const OPEN_MAX: usize = 32;
+
+/// How long a directory may be in use when it is opened: a process that was killed has it until its
+/// last write has ended.
+const RELEASED_WITHIN: Duration = Duration::from_secs(2);
+/// Pause between two looks whether it is released.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// Why a directory cannot be used by a shard.
 #[derive(Debug)]
@@ -66,7 +74,8 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// Opens a directory. If it does not exist, makes it; its parent has to exist.
+    /// Opens a directory. If it does not exist, makes it; its parent has to exist. Waits for two
+    /// seconds if another process has it.
     pub fn open(path: &Path) -> Result<Directory, OpenError> {
         match make(path) {
             Ok(()) => {}
@@ -78,10 +87,16 @@ impl Directory {
         let mut options = OpenOptions::new();
         let lock =
             options.create(true).truncate(false).write(true).open(path.join(".lock")).map_err(access)?;
-        match lock.try_lock() {
-            Ok(()) => Ok(Directory { path: path.to_owned(), handle, _lock: lock }),
-            Err(TryLockError::WouldBlock) => Err(OpenError::InUse(path.to_owned())),
-            Err(TryLockError::Error(error)) => Err(access(error)),
+        let since = Instant::now();
+        loop {
+            match lock.try_lock() {
+                Ok(()) => return Ok(Directory { path: path.to_owned(), handle, _lock: lock }),
+                Err(TryLockError::WouldBlock) if since.elapsed() < RELEASED_WITHIN => {
+                    thread::sleep(LOOK_AGAIN);
+                }
+                Err(TryLockError::WouldBlock) => return Err(OpenError::InUse(path.to_owned())),
+                Err(TryLockError::Error(error)) => return Err(access(error)),
+            }
         }
     }
 
