@@ -440,3 +440,8 @@ impl<'a> Analyzer<'a> {
         Ok(Typed { expr: Expr::Clock { oid, modifier }, oid, modifier, location: value.location })
     }
 }
+
+/// What a node has, if it has something.
+pub fn inner(node: &Option<Box<Node>>) -> Option<&NodeEnum> {
+    node.as_ref().and_then(|node| node.node.as_ref())
+}

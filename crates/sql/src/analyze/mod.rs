@@ -3,13 +3,16 @@
 //! | file | has |
 //! |---|---|
 //! | `plan` | what comes out |
+//! | `walk` | what expressions are made of |
 //! | `select` | queries |
 //! | `combine` | `VALUES`, `UNION` and its like |
 //! | `order` | order, keys, limit |
 //! | `grouping` | aggregates and sets of a query's lists |
 //! | `from` | what a query reads |
 //! | `expression` | expressions |
-//! | `call` | functions, operators and what is written like one |
+//! | `call` | functions and aggregates |
+//! | `operator` | operators and what is written like one |
+//! | `sublink` | queries in expressions |
 //! | `names` | types, and the names of results |
 //! | `resolve` | which function or operator is meant |
 //! | `coerce` | casts |
@@ -29,10 +32,13 @@ mod fold;
 mod from;
 mod grouping;
 mod names;
+mod operator;
 mod order;
 pub mod plan;
 mod resolve;
 mod select;
+mod sublink;
+mod walk;
 
 use std::cell::{Cell, RefCell};
 

@@ -104,8 +104,8 @@ impl<'a> Reader<'a> {
         utf8(bytes)
     }
 
-    /// So many items, each of at least `bytes`. Room is made for what can be there, not for what the
-    /// count promises.
+    /// This many items, each of at least `bytes`. Room is made for what can be there, not for what
+    /// the count promises.
     pub fn items<T>(
         &mut self,
         count: u16,

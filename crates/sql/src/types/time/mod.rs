@@ -6,12 +6,14 @@
 //! | [`zone`] | names, abbreviations, offsets |
 //! | [`fields`] | words, numbers and signs of a text |
 //! | [`words`] | what words and numbers mean |
-//! | [`read`] | dates and times from them |
+//! | `parts` | what they say of a date and a time |
+//! | [`read`] | dates and times from that |
 //! | [`span`] | intervals, in `span_read` from text |
 //! | [`mod@write`] | dates and times as text |
 
 pub mod calendar;
 pub mod fields;
+mod parts;
 pub mod read;
 pub mod span;
 mod span_read;

@@ -117,7 +117,7 @@ impl Interval {
                 ""
             };
             out.push_str(&format!("{space}{sign}"));
-            clock(self.us, out);
+            clock(self.us, 2, out);
         }
     }
 
@@ -170,7 +170,7 @@ impl Interval {
                 days.unsigned_abs(),
                 sign(us < 0)
             ));
-            standard_clock(us, out);
+            clock(us, 1, out);
             return;
         }
         if !has_negative && !has_positive {
@@ -186,7 +186,7 @@ impl Interval {
             if days != 0 {
                 out.push_str(&format!("{} ", days.unsigned_abs()));
             }
-            standard_clock(us, out);
+            clock(us, 1, out);
         }
     }
 
@@ -221,21 +221,11 @@ impl Interval {
     }
 }
 
-fn clock(us: i64, out: &mut String) {
+/// Hours, minutes and seconds, the hours with this many digits at least.
+fn clock(us: i64, width: usize, out: &mut String) {
     let size = us.unsigned_abs();
     out.push_str(&format!(
-        "{:02}:{:02}:{:02}",
-        size / 3_600_000_000,
-        size / 60_000_000 % 60,
-        size / 1_000_000 % 60
-    ));
-    write::fraction(i64::try_from(size % 1_000_000).unwrap_or(0), out);
-}
-
-fn standard_clock(us: i64, out: &mut String) {
-    let size = us.unsigned_abs();
-    out.push_str(&format!(
-        "{}:{:02}:{:02}",
+        "{:0width$}:{:02}:{:02}",
         size / 3_600_000_000,
         size / 60_000_000 % 60,
         size / 1_000_000 % 60

@@ -1,0 +1,105 @@
+//! Queries in expressions.
+
+use std::sync::Arc;
+
+use pg_query::NodeEnum;
+use pg_query::protobuf::{SubLink, SubLinkType};
+
+use super::expression::{inner, typed};
+use super::names::strings;
+use super::plan::{Expr, Question, Subquery, Typed};
+use super::{Analyzer, unsupported};
+use crate::functions;
+use crate::types::Oid;
+use crate::{SqlError, SqlState};
+
+type Outcome = Result<Typed, SqlError>;
+
+impl<'a> Analyzer<'a> {
+    /// A query in an expression.
+    pub fn sublink(&mut self, link: &'a SubLink) -> Outcome {
+        let location = link.location;
+        let Some(NodeEnum::SelectStmt(select)) = inner(&link.subselect) else {
+            return Err(functions::confused());
+        };
+        let left = match &link.testexpr {
+            Some(test) => Some(match &test.node {
+                Some(NodeEnum::RowExpr(row)) => self.expressions(&row.args)?,
+                _ => vec![self.expression(test)?],
+            }),
+            None => None,
+        };
+        let outside = std::mem::replace(&mut self.crossed, usize::MAX);
+        let (plan, outputs) = self.query(select)?;
+        let correlated = self.crossed < self.scopes.len();
+        self.crossed = self.crossed.min(outside);
+        self.subqueries += 1;
+        let id = self.subqueries - 1;
+        let only = || match outputs.as_slice() {
+            [only] => Ok(&only.column),
+            _ => Err(self
+                .at(location, SqlError::new(SqlState::SYNTAX_ERROR, "subquery must return only one column"))),
+        };
+        let (question, oid, modifier) = match link.sub_link_type() {
+            SubLinkType::ExistsSublink => (Question::Exists, Oid::BOOL, -1),
+            SubLinkType::ExprSublink => {
+                let column = only()?;
+                (Question::Value, column.oid, column.modifier)
+            }
+            SubLinkType::ArraySublink => {
+                let column = only()?;
+                let array = column.oid.array().ok_or_else(|| {
+                    SqlError::new(
+                        SqlState::UNDEFINED_OBJECT,
+                        format!("could not find array type for data type {}", column.oid.display()),
+                    )
+                })?;
+                (Question::Array(array), array, -1)
+            }
+            SubLinkType::AnySublink | SubLinkType::AllSublink => {
+                let left = left.unwrap_or_default();
+                if left.len() < outputs.len() {
+                    return self.refuse(location, SqlState::SYNTAX_ERROR, "subquery has too many columns");
+                }
+                if left.len() > outputs.len() {
+                    return self.refuse(location, SqlState::SYNTAX_ERROR, "subquery has too few columns");
+                }
+                let name = strings(&link.oper_name).last().copied().unwrap_or("=");
+                let mut tests = Vec::new();
+                for (place, (left, output)) in left.into_iter().zip(&outputs).enumerate() {
+                    let left = Typed { expr: deeper(left.expr)?, ..left };
+                    let right = typed(Expr::Column { level: 0, place }, output.column.oid, location);
+                    let test = self.operator(name, Some(left), right, location)?;
+                    if test.oid != Oid::BOOL {
+                        return self.refuse(
+                            location,
+                            SqlState::DATATYPE_MISMATCH,
+                            format!(
+                                "row comparison operator must yield type boolean, not type {}",
+                                test.oid.display()
+                            ),
+                        );
+                    }
+                    tests.push(test.expr);
+                }
+                let test = if name == "<>" { Expr::Or(tests) } else { Expr::And(tests) };
+                let all = link.sub_link_type() == SubLinkType::AllSublink;
+                (Question::Test { test, all }, Oid::BOOL, -1)
+            }
+            _ => return Err(self.at(location, unsupported("this kind of query in an expression"))),
+        };
+        let expr = Expr::Subquery(Arc::new(Subquery { id, plan, question, correlated }));
+        Ok(Typed { expr, oid, modifier, location })
+    }
+}
+
+/// The same expression as seen from a query inside.
+fn deeper(expr: Expr) -> Result<Expr, SqlError> {
+    expr.rewrite(&mut |part| match part {
+        Expr::Column { level, place } => Ok(Expr::Column { level: level + 1, place }),
+        Expr::Subquery(subquery) if subquery.correlated => {
+            Err(unsupported("a correlated query on the left of a query"))
+        }
+        other => Ok(other),
+    })
+}
