@@ -9,7 +9,7 @@ mod beside;
 #[path = "../tests/beside/generate.rs"]
 mod generate;
 
-use beside::{Outcome, Server, ours, theirs};
+use beside::{Outcome, Postgres, connect, ours, theirs};
 use generate::Generator;
 use tokio_postgres::Client;
 
@@ -34,14 +34,11 @@ async fn differs(client: &Client, text: &str) -> Option<(Outcome, Outcome)> {
 }
 
 fn main() {
-    let Some(server) = Server::start() else {
-        eprintln!("NOT RUN: PostgreSQL 15 is not installed (apt-get install postgresql-15)");
-        return;
-    };
+    let Some(server) = Postgres::start() else { return };
     let (count, seed) = (argument("--statements", 1000), argument("--seed", 1));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
-        let client = server.connect().await;
+        let client = connect(&server).await;
         let (mut different, mut values) = (0u64, 0u64);
         for number in 0..count {
             let tree = Generator::new(seed.wrapping_mul(1_000_003).wrapping_add(number)).tree();

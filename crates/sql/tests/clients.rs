@@ -3,7 +3,8 @@
 
 mod common;
 
-use common::{Postgres, plimsoll, program, psql, written};
+use common::postgres::Postgres;
+use common::{plimsoll, program, psql, written};
 
 /// Plays a script against both servers, and says where what is printed differs first.
 fn difference(postgres: &Postgres, port: u16, arguments: &[&str], script: &str) -> Option<String> {

@@ -5,7 +5,8 @@ mod common;
 #[path = "../src/testing.rs"]
 mod testing;
 
-use common::{Postgres, Raw, plimsoll};
+use common::postgres::Postgres;
+use common::{Raw, plimsoll};
 use testing::{bind, execute, message, parse, query, start, sync};
 
 /// A query that fails as it runs, not before.

@@ -3,7 +3,7 @@
 
 mod beside;
 
-use beside::{Server, ours, prepared_ours, prepared_theirs, theirs};
+use beside::{Postgres, connect, ours, prepared_ours, prepared_theirs, statements, theirs};
 
 /// What differs, and why it may.
 const DIFFERENCES: &[(&str, &str)] = &[
@@ -116,33 +116,12 @@ const PREPARED: &[&str] = &[
     "select $1 collate \"C\"",
 ];
 
-fn statements() -> Vec<(String, String)> {
-    let mut all = Vec::new();
-    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/statements");
-    let mut files: Vec<_> = std::fs::read_dir(directory)
-        .expect("statements")
-        .map(|entry| entry.expect("a file").path())
-        .collect();
-    files.sort();
-    for path in files {
-        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
-        let text = std::fs::read_to_string(&path).expect("statements");
-        for line in text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with("--")) {
-            all.push((name.clone(), line.trim_end_matches(';').to_owned()));
-        }
-    }
-    all
-}
-
 #[test]
 fn statements_come_to_what_postgresql_makes_of_them() {
-    let Some(server) = Server::start() else {
-        eprintln!("NOT RUN: PostgreSQL 15 is not installed (apt-get install postgresql-15)");
-        return;
-    };
+    let Some(server) = Postgres::start() else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
-        let client = server.connect().await;
+        let client = connect(&server).await;
         let mut failures = Vec::new();
         let all = statements();
         for (file, statement) in &all {
@@ -161,13 +140,10 @@ fn statements_come_to_what_postgresql_makes_of_them() {
 
 #[test]
 fn parameters_get_the_types_that_postgresql_gives_them() {
-    let Some(server) = Server::start() else {
-        eprintln!("NOT RUN: PostgreSQL 15 is not installed (apt-get install postgresql-15)");
-        return;
-    };
+    let Some(server) = Postgres::start() else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
-        let client = server.connect().await;
+        let client = connect(&server).await;
         let mut failures = Vec::new();
         for statement in PREPARED {
             let (theirs, ours) = (prepared_theirs(&client, statement).await, prepared_ours(statement));

@@ -1,5 +1,7 @@
 //! What a client can ask for without end is refused in the end, and never ends the program: nesting
-//! (a shard's stack has 2 MiB), and memory.
+//! (a shard's stack has 2 MiB), memory, and what a single function would do.
+
+mod beside;
 
 use pg_query::NodeEnum;
 use pg_query::protobuf::{
@@ -7,7 +9,8 @@ use pg_query::protobuf::{
     SetOperation, SubLink, SubLinkType, a_const,
 };
 use plimsoll_sql::analyze::{Catalog, Query, analyze};
-use plimsoll_sql::execute::{Context, Run};
+use plimsoll_sql::execute::fuel::Fuel;
+use plimsoll_sql::execute::{Context, Run, Step};
 use plimsoll_sql::types::{Datum, Style};
 use plimsoll_sql::{SqlError, SqlState};
 
@@ -34,7 +37,7 @@ impl Catalog for Nothing {
 /// How many rows a statement has, or the error.
 fn count(tree: &Node) -> Result<usize, SqlError> {
     let query = analyze(tree, "", &[], &Nothing)?;
-    let style = Style::default();
+    let (style, fuel) = (Style::default(), Fuel::new(1 << 10));
     let context = Context {
         catalog: &Nothing,
         style: &style,
@@ -43,13 +46,17 @@ fn count(tree: &Node) -> Result<usize, SqlError> {
         clock: &|| 0,
         random: &|| 0,
         backend: 0,
+        fuel: &fuel,
     };
     let mut run = query.start(Vec::<Datum>::new());
     let mut rows = 0;
-    while run.next(&query, &context)?.is_some() {
-        rows += 1;
+    loop {
+        match run.next(&query, &context)? {
+            Step::Row(_) => rows += 1,
+            Step::Pause => fuel.refill(),
+            Step::End => return Ok(rows),
+        }
     }
-    Ok(rows)
 }
 
 fn node(node: NodeEnum) -> Node {
@@ -210,4 +217,132 @@ fn queries_and_their_runs_move_between_threads() {
     fn moves<T: Send>() {}
     moves::<Query>();
     moves::<Run>();
+}
+
+/// Statements beyond a bound, each with the state and the beginning of the message that it is
+/// refused with, and statements that come near it and are answered.
+const BOUNDS: &[(&str, &str, &str)] = &[
+    (
+        "select repeat('ab', 4194305)",
+        "54000 requested length too large",
+        "select length(repeat('a', 8388608))",
+    ),
+    ("select lpad('a', 8388609)", "54000 requested length too large", "select length(lpad('a', 8388608))"),
+    (
+        "select lpad('a', 3000000, '€')",
+        "54000 requested length too large",
+        "select length(lpad('a', 2500000, '€'))",
+    ),
+    (
+        "select upper(a || a) from (select repeat('a', 5000000) a) s",
+        "54000 requested length too large",
+        "select length(upper(a || a)) from (select repeat('a', 2000000) a) s",
+    ),
+    (
+        "select length(string_agg(repeat('x', 1000000), '')) from generate_series(1, 9)",
+        "54000 requested length too large",
+        "select length(string_agg(repeat('x', 1000000), '')) from generate_series(1, 8)",
+    ),
+    (
+        "select array_fill(1, array[1048577])",
+        "54000 array size exceeds the maximum allowed (1048576)",
+        "select array_length(array_fill(1, array[500000]), 1)",
+    ),
+    (
+        "select array_fill(repeat('x', 1000), array[100000])",
+        "54000 requested length too large",
+        "select cardinality(array_fill(repeat('x', 1000), array[5000]))",
+    ),
+    (
+        "select string_to_array(repeat(',', 1048576), ',')",
+        "54000 array size exceeds the maximum allowed (1048576)",
+        "select cardinality(string_to_array(repeat(',', 100000), ','))",
+    ),
+    (
+        "select ('{' || repeat('1,', 1048576) || '1}')::int[]",
+        "54000 array size exceeds the maximum allowed (1048576)",
+        "select cardinality(('{' || repeat('1,', 100000) || '1}')::int[])",
+    ),
+    (
+        "select to_char(1, repeat('9', 8193))",
+        "54000 format template is too long",
+        "select length(to_char(1, repeat('9', 8192)))",
+    ),
+    (
+        "select repeat('a', 20000) like '%' || repeat('a', 10000) || 'b'",
+        "54000 LIKE would take too long",
+        "select repeat('a', 2000) like '%' || repeat('a', 1000) || 'b'",
+    ),
+    (
+        "select div(repeat('9', 131000)::numeric, repeat('7', 65000)::numeric)",
+        "54000 numeric computation would take too long",
+        "select length(div(repeat('9', 20000)::numeric, repeat('7', 10000)::numeric)::text)",
+    ),
+    (
+        "select sqrt(repeat('9', 40000)::numeric)",
+        "54000 numeric computation would take too long",
+        "select length(sqrt(repeat('9', 4000)::numeric)::text)",
+    ),
+    (
+        "select exp(5000::numeric)",
+        "54000 numeric computation would take too long",
+        "select length(exp(1000::numeric)::text)",
+    ),
+    (
+        "select power(1.5, 700000)",
+        "54000 numeric computation would take too long",
+        "select length(power(1.5, 70000)::text)",
+    ),
+    (
+        "select gcd(repeat('9', 6000)::numeric, repeat('7', 6000)::numeric)",
+        "54000 numeric computation would take too long",
+        "select gcd(repeat('9', 600)::numeric, repeat('7', 600)::numeric)",
+    ),
+    (
+        "select repeat('9', 100000)::numeric * repeat('9', 100000)::numeric",
+        "22003 value overflows numeric format",
+        "select length((repeat('9', 60000)::numeric * repeat('9', 60000)::numeric)::text)",
+    ),
+    (
+        "select factorial(32178)",
+        "22003 value overflows numeric format",
+        "select length(factorial(32177)::text)",
+    ),
+    (
+        "select repeat('a', 40) ~ '(a*)*\\1b'",
+        "2201B regular expression failed",
+        "select repeat('a', 4) ~ '(a*)*\\1b'",
+    ),
+    (
+        "select repeat('a', 1000000) ~ 'a{200}b'",
+        "2201B regular expression failed",
+        "select repeat('a', 10000) ~ 'a{200}b'",
+    ),
+];
+
+#[test]
+fn what_a_function_would_take_long_for_is_refused() {
+    for (beyond, refusal, within) in BOUNDS {
+        let (refused, answered) = (beside::ours(beyond).to_string(), beside::ours(within));
+        assert!(refused.starts_with(refusal), "{beyond}: {refused}");
+        assert!(matches!(answered, beside::Outcome::Rows(..)), "{within}: {answered}");
+    }
+}
+
+#[test]
+fn functions_of_a_row_that_owe_too_much_are_refused() {
+    let lengths = |count: usize| {
+        let lengths = vec!["length(repeat('x', 8000000 + x))"; count].join(", ");
+        beside::paused(&format!("select {lengths} from generate_series(1, 1) x"), 256).0
+    };
+    assert!(matches!(lengths(3), beside::Outcome::Rows(..)));
+    let refused = lengths(100).to_string();
+    assert!(refused.starts_with("54001 statement too complex at None DETAIL The functions"), "{refused}");
+}
+
+#[test]
+fn constants_that_take_long_are_left_to_the_run() {
+    let text = format!("select {}", vec!["length(factorial(20000)::text)"; 60].join(", "));
+    let (outcome, _) = beside::paused(&text, 256);
+    assert!(matches!(outcome, beside::Outcome::Rows(..)), "{outcome}");
 }

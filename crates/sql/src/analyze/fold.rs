@@ -4,6 +4,9 @@
 //! literal NULL among its arguments is NULL, whatever the others would come to; a branch that a
 //! constant rules out is gone; a constant that fails (`1/0`) fails the statement even if no row
 //! gets there, though not before it is run: it can be prepared.
+//!
+//! Analysis does not pause. When constants have burned the fuel that there is for them, those that
+//! are left are evaluated as the statement runs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,6 +14,8 @@ use std::sync::Arc;
 use super::plan::{Expr, Plan, Question, Subquery};
 use crate::SqlError;
 use crate::execute::evaluate::{Env, Shared};
+use crate::execute::fuel::Halt;
+use crate::execute::trail::Trail;
 use crate::functions::{Body, Volatility};
 use crate::types::{Datum, Oid};
 
@@ -221,12 +226,13 @@ impl<'a> Folder<'a> {
     }
 
     fn tried(&mut self, expr: Expr, immutable: bool) -> Expr {
-        if !immutable {
+        if !immutable || self.shared.context.fuel.is_spent() {
             return expr;
         }
-        match (Env { shared: self.shared, row: &[], outer: None, case: None }).value(&expr) {
+        match Env::begin(self.shared, &Trail::default()).value(&expr) {
             Ok(value) => Expr::Constant(value),
-            Err(error) => {
+            Err(Halt::Pause) => expr,
+            Err(Halt::Failed(error)) => {
                 self.failure.get_or_insert(error);
                 expr
             }

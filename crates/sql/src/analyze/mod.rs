@@ -47,6 +47,7 @@ use pg_query::protobuf::Node;
 
 use crate::execute::Context;
 use crate::execute::evaluate::Shared;
+use crate::execute::fuel::Fuel;
 use crate::stack::Stack;
 use crate::types::{Oid, Style};
 use crate::{SqlError, SqlState};
@@ -56,6 +57,10 @@ use plan::Plan;
 
 /// Levels of a tree at most; before that the stack may be used up.
 pub const DEPTH_MAX: usize = 1000;
+
+/// Units of work that the constants of a statement may take before it runs: some hundredths of a
+/// second.
+const CONSTANTS_FUEL: u32 = 50_000;
 
 /// Expressions that may be copied in a statement.
 const COPIES_MAX: usize = 1 << 16;
@@ -84,6 +89,8 @@ pub struct Query {
     pub subqueries: usize,
     /// What a constant of it fails with, as soon as it runs.
     pub failure: Option<SqlError>,
+    /// Units of work that its constants have taken.
+    pub work: usize,
 }
 
 /// What analysis and execution ask about the session.
@@ -132,12 +139,13 @@ pub fn analyze(
         ));
     }
     let subqueries = analyzer.subqueries;
-    let (plan, failure) = folded(plan, catalog, &analyzer.style);
-    Ok(Query { parameters: analyzer.parameters, columns, plan, subqueries, failure })
+    let fuel = Fuel::new(CONSTANTS_FUEL);
+    let (plan, failure) = folded(plan, catalog, &analyzer.style, &fuel);
+    Ok(Query { parameters: analyzer.parameters, columns, plan, subqueries, failure, work: fuel.burned() })
 }
 
 /// A plan with its constants evaluated, which depend on no time and no chance, and what has failed.
-fn folded(plan: Plan, catalog: &dyn Catalog, style: &Style) -> (Plan, Option<SqlError>) {
+fn folded(plan: Plan, catalog: &dyn Catalog, style: &Style, fuel: &Fuel) -> (Plan, Option<SqlError>) {
     let context = Context {
         catalog,
         style,
@@ -146,6 +154,7 @@ fn folded(plan: Plan, catalog: &dyn Catalog, style: &Style) -> (Plan, Option<Sql
         clock: &|| 0,
         random: &|| 0,
         backend: 0,
+        fuel,
     };
     let (answers, held) = (RefCell::new(Vec::new()), Cell::new(0));
     let shared =

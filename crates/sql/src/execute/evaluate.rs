@@ -4,10 +4,12 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use super::Context;
-use super::cursor::Cursor;
-use super::rows::{Row, hold_row};
-use crate::analyze::plan::{Expr, Question, Subquery};
-use crate::functions::{Body, Call, Function, Rows, arrays, confused, sets};
+use super::fuel::{Fuel, Halt};
+use super::rows::{Row, bulk};
+use super::subquery::Answer;
+use super::trail::Trail;
+use crate::analyze::plan::Expr;
+use crate::functions::{Body, Call, Function, Rows, Volatility, arrays, bounded, confused, sets};
 use crate::stack::Stack;
 use crate::types::time::{self, calendar::US_PER_DAY};
 use crate::types::{Array, Datum, Oid, compare, scalar};
@@ -27,15 +29,6 @@ pub struct Shared<'a> {
     pub stack: Stack,
 }
 
-/// What a query in an expression has come to.
-#[derive(Clone)]
-pub enum Answer {
-    /// A value.
-    Value(Datum),
-    /// Its rows.
-    Rows(Arc<[Row]>),
-}
-
 /// What an expression sees.
 #[derive(Clone, Copy)]
 pub struct Env<'a> {
@@ -47,14 +40,28 @@ pub struct Env<'a> {
     pub outer: Option<&'a Env<'a>>,
     /// The operand of the innermost case.
     pub case: Option<&'a Datum>,
+    /// What the evaluation over the row has come to before a pause.
+    pub trail: &'a Trail,
+    /// Whether the row is one of a query that a test of its rows is evaluated over.
+    pub is_tested: bool,
 }
 
-type Outcome = Result<Datum, SqlError>;
+type Outcome = Result<Datum, Halt>;
 
 impl<'a> Env<'a> {
+    /// What is seen outside of all rows.
+    pub fn begin(shared: &'a Shared<'a>, trail: &'a Trail) -> Env<'a> {
+        Env { shared, row: &[], outer: None, case: None, trail, is_tested: false }
+    }
+
     /// What an expression over a row sees inside of this.
     pub fn inside<'b>(&'b self, row: &'b [Datum]) -> Env<'b> {
-        Env { shared: self.shared, row, outer: Some(self), case: None }
+        Env { row, outer: Some(self), case: None, ..*self }
+    }
+
+    /// What is left to work with until a pause.
+    pub fn fuel(&self) -> &'a Fuel {
+        self.shared.context.fuel
     }
 
     fn with_case<'b>(&'b self, case: &'b Datum) -> Env<'b>
@@ -69,15 +76,15 @@ impl<'a> Env<'a> {
         self.shared.stack.check()?;
         match expr {
             Expr::Constant(value) => Ok(value.clone()),
-            Expr::Parameter(place) => self.shared.parameters.get(*place).cloned().ok_or_else(confused),
+            Expr::Parameter(place) => self.shared.parameters.get(*place).cloned().ok_or_else(lost),
             Expr::Column { level, place } => {
                 let mut env = self;
                 for _ in 0..*level {
-                    env = env.outer.ok_or_else(confused)?;
+                    env = env.outer.ok_or_else(lost)?;
                 }
-                env.row.get(*place).cloned().ok_or_else(confused)
+                env.row.get(*place).cloned().ok_or_else(lost)
             }
-            Expr::Aggregate(_) | Expr::Set(_) => Err(confused()),
+            Expr::Aggregate(_) | Expr::Set(_) => Err(lost()),
             Expr::Call { function, arguments, types, result, spread } => {
                 self.call(function, arguments, types, *result, *spread)
             }
@@ -106,7 +113,7 @@ impl<'a> Env<'a> {
                 let (function, left, right) = self.operands(equal)?;
                 let alike = match (left.is_null(), right.is_null()) {
                     (true, true) => true,
-                    (false, false) => self.apply(function, &[left, right], equal)? == Datum::Bool(true),
+                    (false, false) => self.compared(function, &[left, right], equal)? == Datum::Bool(true),
                     _ => false,
                 };
                 Ok(Datum::Bool(alike == *negated))
@@ -116,7 +123,7 @@ impl<'a> Env<'a> {
                 if left.is_null() || right.is_null() {
                     return Ok(left);
                 }
-                let equal = self.apply(function, &[left.clone(), right], equal)? == Datum::Bool(true);
+                let equal = self.compared(function, &[left.clone(), right], equal)? == Datum::Bool(true);
                 Ok(if equal { Datum::Null } else { left })
             }
             Expr::Case { operand, branches, otherwise } => {
@@ -132,7 +139,7 @@ impl<'a> Env<'a> {
                 }
                 self.value(otherwise)
             }
-            Expr::CaseValue => self.case.cloned().ok_or_else(confused),
+            Expr::CaseValue => self.case.cloned().ok_or_else(lost),
             Expr::With { value, test } => {
                 let value = self.value(value)?;
                 self.with_case(&value).value(test)
@@ -164,23 +171,27 @@ impl<'a> Env<'a> {
             Expr::Read { text, oid, modifier } => match self.value(text)? {
                 Datum::Null => Ok(Datum::Null),
                 Datum::Text(text) => {
-                    scalar::parse_modified(*oid, *modifier, &text, self.shared.context.style)
+                    bounded(text.len())?;
+                    self.fuel().burn_bytes(text.len());
+                    Ok(scalar::parse_modified(*oid, *modifier, &text, self.shared.context.style)?)
                 }
-                _ => Err(confused()),
+                _ => Err(lost()),
             },
             Expr::Print { value, oid } => match self.value(value)? {
                 Datum::Null => Ok(Datum::Null),
                 value => {
                     let mut out = String::new();
                     scalar::print(&value, *oid, self.shared.context.style, &mut out)?;
+                    self.fuel().burn_bytes(out.len());
                     Ok(Datum::text(out))
                 }
             },
             Expr::Fit { value, oid, modifier, explicit } => {
-                scalar::fit(self.value(value)?, *oid, *modifier, *explicit)
+                Ok(scalar::fit(self.value(value)?, *oid, *modifier, *explicit)?)
             }
             Expr::Each { array, change, element } => match self.value(array)? {
                 Datum::Array(array) => {
+                    self.fuel().burn(array.elements.len());
                     let mut elements = Vec::with_capacity(array.elements.len());
                     for value in &array.elements {
                         elements.push(self.with_case(value).value(change)?);
@@ -203,7 +214,7 @@ impl<'a> Env<'a> {
     }
 
     /// Whether a condition is true, which it is not if it is unknown.
-    pub fn holds(&self, condition: &Expr) -> Result<bool, SqlError> {
+    pub fn holds(&self, condition: &Expr) -> Result<bool, Halt> {
         Ok(self.value(condition)? == Datum::Bool(true))
     }
 
@@ -222,7 +233,7 @@ impl<'a> Env<'a> {
     }
 
     /// The values of arguments.
-    pub fn values(&self, exprs: &[Expr]) -> Result<Row, SqlError> {
+    pub fn values(&self, exprs: &[Expr]) -> Result<Row, Halt> {
         let mut values = Vec::with_capacity(exprs.len());
         for expr in exprs {
             values.push(self.value(expr)?);
@@ -255,31 +266,44 @@ impl<'a> Env<'a> {
         if function.strict && values.iter().any(Datum::is_null) {
             return Ok(Datum::Null);
         }
-        let Body::Plain(body) = function.body else { return Err(confused()) };
-        let context = self.shared.context;
         if spread {
             let (values, types) = self.spread(values, types);
-            return body(&Call { arguments: &values, types: &types, result, context });
+            return self.apply(function, &values, &types, result);
         }
-        body(&Call { arguments: &values, types, result, context })
+        self.apply(function, &values, types, result)
+    }
+
+    /// Calls a function, and burns what that takes.
+    fn apply(&self, function: &'static Function, arguments: &[Datum], types: &[Oid], result: Oid) -> Outcome {
+        let Body::Plain(body) = function.body else { return Err(lost()) };
+        let context = self.shared.context;
+        context.fuel.check()?;
+        let bytes = arguments.iter().map(bulk).sum();
+        bounded(bytes)?;
+        let call = Call { arguments, types, result, context };
+        let value = match function.volatility {
+            Volatility::Volatile => self.trail.once(|| body(&call))?,
+            Volatility::Immutable | Volatility::Stable => body(&call)?,
+        };
+        context.fuel.burn_bytes(bytes + bulk(&value));
+        Ok(value)
     }
 
     /// The function and the values of an equality.
-    fn operands(&self, equal: &Expr) -> Result<(&'static Function, Datum, Datum), SqlError> {
-        let Expr::Call { function, arguments, .. } = equal else { return Err(confused()) };
-        let [left, right] = arguments.as_slice() else { return Err(confused()) };
+    fn operands(&self, equal: &Expr) -> Result<(&'static Function, Datum, Datum), Halt> {
+        let Expr::Call { function, arguments, .. } = equal else { return Err(lost()) };
+        let [left, right] = arguments.as_slice() else { return Err(lost()) };
         Ok((function, self.value(left)?, self.value(right)?))
     }
 
-    fn apply(&self, function: &'static Function, values: &[Datum], call: &Expr) -> Outcome {
-        let (Body::Plain(body), Expr::Call { types, result, .. }) = (&function.body, call) else {
-            return Err(confused());
-        };
-        body(&Call { arguments: values, types, result: *result, context: self.shared.context })
+    /// Whether an equality says that values are equal.
+    fn compared(&self, function: &'static Function, values: &[Datum], equal: &Expr) -> Outcome {
+        let Expr::Call { types, result, .. } = equal else { return Err(lost()) };
+        self.apply(function, values, types, *result)
     }
 
     /// The rows of a function that returns a set; of any other expression a single one.
-    pub fn set(&self, expr: &Expr) -> Result<Rows, SqlError> {
+    pub fn set(&self, expr: &Expr) -> Result<Rows, Halt> {
         let Expr::Call { function, arguments, types, result, .. } = expr else {
             return Ok(sets::of(vec![self.value(expr)?]));
         };
@@ -288,7 +312,11 @@ impl<'a> Env<'a> {
         if function.strict && values.iter().any(Datum::is_null) {
             return Ok(sets::of(Vec::new()));
         }
-        body(&Call { arguments: &values, types, result: *result, context: self.shared.context })
+        let context = self.shared.context;
+        let bytes = values.iter().map(bulk).sum();
+        bounded(bytes)?;
+        context.fuel.burn_bytes(bytes);
+        Ok(body(&Call { arguments: &values, types, result: *result, context })?)
     }
 
     fn array(&self, element: Oid, items: &[Expr], nested: bool) -> Outcome {
@@ -300,12 +328,10 @@ impl<'a> Env<'a> {
         let filled = |value: &&Datum| matches!(value, Datum::Array(array) if !array.dimensions.is_empty());
         let count = arrays.iter().filter(filled).count();
         if count != 0 && (count != arrays.len() || arrays.len() != items.len()) {
-            return Err(SqlError::new(
-                SqlState::ARRAY_SUBSCRIPT_ERROR,
-                "multidimensional arrays must have array expressions with matching dimensions",
-            ));
+            let error = "multidimensional arrays must have array expressions with matching dimensions";
+            return Err(SqlError::new(SqlState::ARRAY_SUBSCRIPT_ERROR, error).into());
         }
-        arrays::stacked(element, &arrays)
+        Ok(arrays::stacked(element, &arrays)?)
     }
 
     fn subscript(&self, array: &Expr, bounds: &[(Option<Expr>, Option<Expr>)], slice: bool) -> Outcome {
@@ -318,7 +344,7 @@ impl<'a> Env<'a> {
                 Some(bound) => match self.value(bound)? {
                     Datum::Int4(value) => Ok(Some(value)),
                     Datum::Null => Ok(None),
-                    _ => Err(confused()),
+                    _ => Err(lost()),
                 },
             };
             let (low, high) = (bound(low, lower)?, bound(high, lower.saturating_add(length - 1))?);
@@ -334,6 +360,7 @@ impl<'a> Env<'a> {
 
     fn quantified(&self, test: &Expr, array: &Expr, all: bool) -> Outcome {
         let Datum::Array(array) = self.value(array)? else { return Ok(Datum::Null) };
+        self.fuel().burn(array.elements.len());
         let mut unknown = false;
         for element in &array.elements {
             match self.with_case(element).value(test)? {
@@ -350,86 +377,19 @@ impl<'a> Env<'a> {
         let zone = &self.shared.context.style.zone;
         let local = time::to_local(now, zone).ok_or_else(|| time::out_of_range("timestamp"))?;
         let value = match oid {
-            Oid::DATE => Datum::Date(i32::try_from(local.div_euclid(US_PER_DAY)).map_err(|_| confused())?),
+            Oid::DATE => Datum::Date(i32::try_from(local.div_euclid(US_PER_DAY)).map_err(|_| lost())?),
             Oid::TIME => Datum::Time(local.rem_euclid(US_PER_DAY)),
             Oid::TIMETZ => Datum::TimeTz(local.rem_euclid(US_PER_DAY), -zone.at(now).0),
             Oid::TIMESTAMP => Datum::Timestamp(local),
             _ => Datum::TimestampTz(now),
         };
-        scalar::fit(value, oid, modifier, false)
+        Ok(scalar::fit(value, oid, modifier, false)?)
     }
+}
 
-    /// A query in an expression, which runs once if it depends on nothing around it.
-    fn subquery(&self, subquery: &Subquery) -> Outcome {
-        let known = self.shared.answers.borrow().get(subquery.id).cloned().flatten();
-        let answer = match known {
-            Some(answer) => answer,
-            None => {
-                let answer = self.ask(subquery)?;
-                if !subquery.correlated
-                    && let Some(slot) = self.shared.answers.borrow_mut().get_mut(subquery.id)
-                {
-                    *slot = Some(answer.clone());
-                }
-                answer
-            }
-        };
-        match (answer, &subquery.question) {
-            (Answer::Value(value), _) => Ok(value),
-            (Answer::Rows(rows), Question::Test { test, all }) => {
-                let mut unknown = false;
-                for row in rows.iter() {
-                    match self.inside(row).value(test)? {
-                        Datum::Bool(value) if value != *all => return Ok(Datum::Bool(!all)),
-                        Datum::Bool(_) => {}
-                        _ => unknown = true,
-                    }
-                }
-                Ok(if unknown { Datum::Null } else { Datum::Bool(*all) })
-            }
-            _ => Err(confused()),
-        }
-    }
-
-    fn ask(&self, subquery: &Subquery) -> Result<Answer, SqlError> {
-        let mut cursor = Cursor::new(&subquery.plan);
-        let mut next = || cursor.next(&subquery.plan, self);
-        match &subquery.question {
-            Question::Exists => Ok(Answer::Value(Datum::Bool(next()?.is_some()))),
-            Question::Value => {
-                let first = next()?;
-                if first.is_some() && next()?.is_some() {
-                    return Err(SqlError::new(
-                        SqlState::CARDINALITY_VIOLATION,
-                        "more than one row returned by a subquery used as an expression",
-                    ));
-                }
-                Ok(Answer::Value(first.and_then(|row| row.into_iter().next()).unwrap_or(Datum::Null)))
-            }
-            Question::Array(oid) => {
-                let mut values = Vec::new();
-                while let Some(row) = next()? {
-                    hold_row(self.shared, &row, "an array of a query")?;
-                    values.extend(row.into_iter().take(1));
-                }
-                let element = oid.element().unwrap_or(*oid);
-                let nested = matches!(values.first(), Some(Datum::Array(_)));
-                Ok(Answer::Value(if nested {
-                    arrays::stacked(element, &values)?
-                } else {
-                    Array::flat(element, values)
-                }))
-            }
-            Question::Test { .. } => {
-                let mut rows = Vec::new();
-                while let Some(row) = next()? {
-                    hold_row(self.shared, &row, "a query in an expression")?;
-                    rows.push(row);
-                }
-                Ok(Answer::Rows(rows.into()))
-            }
-        }
-    }
+/// The error of a plan that is not what analysis makes.
+fn lost() -> Halt {
+    confused().into()
 }
 
 /// The part of an array within bounds, whose lower bounds are then 1.

@@ -4,12 +4,21 @@
 //! expressions have come to, and how much memory all of it holds. It does not borrow the query, so
 //! that both can be kept side by side; every call gets the query anew.
 //!
+//! A run pauses when it has worked for a while ([`fuel`]), wherever it is: in a plan, or in a query
+//! within an expression ([`trail`]).
+//!
 //! What keeps rows (sorts, groups, inner sides of joins) counts their bytes against one limit and
 //! refuses beyond it (53200); nothing is spilled.
 
-pub mod cursor;
+mod combine;
+mod cursor;
 pub mod evaluate;
-pub mod rows;
+pub mod fuel;
+mod group;
+mod join;
+pub(crate) mod rows;
+mod subquery;
+pub mod trail;
 
 use std::cell::{Cell, RefCell};
 
@@ -19,6 +28,8 @@ use crate::stack::Stack;
 use crate::types::{Datum, Style};
 use cursor::Cursor;
 use evaluate::{Env, Shared};
+use fuel::{Fuel, Halt};
+use trail::Trail;
 
 /// What a run asks of its surroundings.
 pub struct Context<'a> {
@@ -36,6 +47,19 @@ pub struct Context<'a> {
     pub random: &'a dyn Fn() -> u64,
     /// What `pg_backend_pid()` says.
     pub backend: i32,
+    /// What is left to work with until a pause.
+    pub fuel: &'a Fuel,
+}
+
+/// What a run has come to when it gives way.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Step {
+    /// The next row.
+    Row(Vec<Datum>),
+    /// A pause: with new fuel it goes on.
+    Pause,
+    /// The end: there are no more rows.
+    End,
 }
 
 /// The state of a query that runs: a portal's.
@@ -43,7 +67,7 @@ pub struct Run {
     parameters: Vec<Datum>,
     cursor: Cursor,
     /// What queries in expressions have come to that depend on nothing around them.
-    answers: RefCell<Vec<Option<evaluate::Answer>>>,
+    answers: RefCell<Vec<Option<subquery::Answer>>>,
     held: Cell<usize>,
 }
 
@@ -60,8 +84,8 @@ impl Query {
 }
 
 impl Run {
-    /// The next row; none after the last.
-    pub fn next(&mut self, query: &Query, context: &Context<'_>) -> Result<Option<Vec<Datum>>, SqlError> {
+    /// Goes on to the next row, a pause, or the end.
+    pub fn next(&mut self, query: &Query, context: &Context<'_>) -> Result<Step, SqlError> {
         if let Some(failure) = &query.failure {
             return Err(failure.clone());
         }
@@ -72,7 +96,11 @@ impl Run {
             held: &self.held,
             stack: Stack::begin(),
         };
-        let env = Env { shared: &shared, row: &[], outer: None, case: None };
-        self.cursor.next(&query.plan, &env)
+        match self.cursor.next(&query.plan, &Env::begin(&shared, &Trail::default())) {
+            Ok(Some(row)) => Ok(Step::Row(row)),
+            Ok(None) => Ok(Step::End),
+            Err(Halt::Pause) => Ok(Step::Pause),
+            Err(Halt::Failed(error)) => Err(error),
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{Call, Outcome, refuse};
+use crate::execute::rows::bulk;
 use crate::types::array::{DIMENSIONS_MAX, ELEMENTS_MAX, too_large};
 use crate::types::{Array, Datum, compare};
 use crate::{SqlError, SqlState};
@@ -246,26 +247,37 @@ pub fn replace(call: &Call<'_>) -> Outcome {
     Ok(Datum::Array(Arc::new(array)))
 }
 
-fn has(array: &Array, wanted: &Datum) -> bool {
-    !wanted.is_null() && array.elements.iter().any(|element| same(element, wanted))
+/// The elements of an array that are not NULL, in order.
+struct Sorted<'a>(Vec<&'a Datum>);
+
+impl Sorted<'_> {
+    fn of(array: &Array) -> Sorted<'_> {
+        let mut elements: Vec<&Datum> = array.elements.iter().filter(|element| !element.is_null()).collect();
+        elements.sort_by(|a, b| compare::compare(a, b));
+        Sorted(elements)
+    }
+
+    fn has(&self, wanted: &Datum) -> bool {
+        !wanted.is_null() && self.0.binary_search_by(|element| compare::compare(element, wanted)).is_ok()
+    }
 }
 
 /// `@>`
 pub fn contains(call: &Call<'_>) -> Outcome {
-    let (a, b) = (call.array(0)?, call.array(1)?);
-    Ok(Datum::Bool(b.elements.iter().all(|element| has(a, element))))
+    let (a, b) = (Sorted::of(call.array(0)?), call.array(1)?);
+    Ok(Datum::Bool(b.elements.iter().all(|element| a.has(element))))
 }
 
 /// `<@`
 pub fn contained(call: &Call<'_>) -> Outcome {
-    let (a, b) = (call.array(0)?, call.array(1)?);
-    Ok(Datum::Bool(a.elements.iter().all(|element| has(b, element))))
+    let (a, b) = (call.array(0)?, Sorted::of(call.array(1)?));
+    Ok(Datum::Bool(a.elements.iter().all(|element| b.has(element))))
 }
 
 /// `&&`
 pub fn overlaps(call: &Call<'_>) -> Outcome {
-    let (a, b) = (call.array(0)?, call.array(1)?);
-    Ok(Datum::Bool(b.elements.iter().any(|element| has(a, element))))
+    let (a, b) = (Sorted::of(call.array(0)?), call.array(1)?);
+    Ok(Datum::Bool(b.elements.iter().any(|element| a.has(element))))
 }
 
 /// `array_fill()`
@@ -299,7 +311,10 @@ pub fn fill(call: &Call<'_>) -> Outcome {
     if total == 0 || dimensions.is_empty() {
         return Ok(Array::flat(element, Vec::new()));
     }
-    super::bounded(total.saturating_mul(std::mem::size_of::<Datum>()))?;
+    if total > ELEMENTS_MAX {
+        return Err(too_large());
+    }
+    super::bounded(total.saturating_mul(bulk(call.at(0))))?;
     Ok(Datum::Array(Arc::new(Array { element, dimensions, elements: vec![call.at(0).clone(); total] })))
 }
 

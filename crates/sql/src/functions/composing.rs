@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{Call, Outcome, bounded, refuse};
+use crate::types::array::{ELEMENTS_MAX, too_large};
 use crate::types::{Array, Datum, Oid};
 use crate::{SqlError, SqlState};
 
@@ -210,11 +211,14 @@ pub fn parts(call: &Call<'_>) -> Result<Vec<Datum>, SqlError> {
     if text.is_empty() {
         return Ok(Vec::new());
     }
-    Ok(match call.at(1) {
-        Datum::Null => text.chars().map(|c| part(c.encode_utf8(&mut [0; 4]))).collect(),
+    // One more than there may be shows that there are too many.
+    let most = ELEMENTS_MAX + 1;
+    let parts: Vec<Datum> = match call.at(1) {
+        Datum::Null => text.chars().take(most).map(|c| part(c.encode_utf8(&mut [0; 4]))).collect(),
         _ if call.text(1)?.is_empty() => vec![part(text)],
-        _ => text.split(&**call.text(1)?).map(part).collect(),
-    })
+        _ => text.split(&**call.text(1)?).take(most).map(part).collect(),
+    };
+    if parts.len() < most { Ok(parts) } else { Err(too_large()) }
 }
 
 /// `string_to_array()`

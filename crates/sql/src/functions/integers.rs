@@ -1,6 +1,7 @@
 //! Arithmetic of integers: every result that does not fit is refused (22003).
 
 use super::{Call, Outcome, out_of_range, refuse};
+use crate::types::numeric::Magnitude;
 use crate::types::{Datum, Numeric};
 use crate::{SqlError, SqlState};
 
@@ -166,11 +167,20 @@ pub fn factorial(call: &Call<'_>) -> Outcome {
     if n > 32_177 {
         return refuse(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, "value overflows numeric format");
     }
-    let mut product = Numeric::ONE;
-    for factor in 2..=n {
-        product = product.mul(&Numeric::from(factor))?;
+    let product = product(1, n.max(1).unsigned_abs());
+    call.context.fuel.burn_bytes(64 * product.size());
+    Numeric::finite(false, product, 0).map(Datum::Numeric)
+}
+
+/// The product of the numbers from one to another, which is not smaller: halves of about the same
+/// length are multiplied, because that takes the least time.
+fn product(from: u64, to: u64) -> Magnitude {
+    if to - from < 8 {
+        let factors = (from..=to).map(|factor| Magnitude::new(u128::from(factor)));
+        return factors.fold(Magnitude::new(1), |product, factor| product.mul(&factor));
     }
-    Ok(Datum::Numeric(product))
+    let middle = from.midpoint(to);
+    product(from, middle).mul(&product(middle + 1, to))
 }
 
 /// `to_hex()`

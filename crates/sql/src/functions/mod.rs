@@ -317,7 +317,7 @@ pub fn out_of_range(type_name: &str) -> SqlError {
     SqlError::new(SqlState::NUMERIC_VALUE_OUT_OF_RANGE, format!("{type_name} out of range"))
 }
 
-/// A string that is not longer than memory should be asked for.
+/// A string that is not longer than a function should make or work on.
 pub fn bounded(length: usize) -> Result<(), SqlError> {
     if length > LENGTH_MAX {
         return refuse(SqlState::PROGRAM_LIMIT_EXCEEDED, "requested length too large");
@@ -325,6 +325,6 @@ pub fn bounded(length: usize) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Bytes of a value at most, in a single function: a value that a statement makes out of nothing
-/// should not take more than a statement may.
-pub const LENGTH_MAX: usize = 64 << 20;
+/// Bytes that the arguments of a function have together at most, and bytes of its result: a call
+/// cannot pause, and most functions handle so many in less than a tenth of a second.
+pub const LENGTH_MAX: usize = 8 << 20;

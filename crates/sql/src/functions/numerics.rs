@@ -2,12 +2,29 @@
 
 use super::{Call, Outcome, refuse};
 use crate::SqlState;
+use crate::types::numeric::too_long;
 use crate::types::{Datum, Numeric};
+
+/// Digits of numbers whose greatest common divisor is looked for at most: about a tenth of a
+/// second.
+const DIVISOR_DIGITS_MAX: usize = 5_000;
+
+/// Burns what it takes to multiply or divide the arguments.
+fn burn_product(call: &Call<'_>) {
+    let size = |place| call.numeric(place).map_or(0, Numeric::size);
+    call.context.fuel.burn(size(0).saturating_mul(size(1)) >> 16);
+}
+
+/// Burns what it has taken to compute the digits of a series.
+fn burn_series(call: &Call<'_>, result: &Numeric) {
+    call.context.fuel.burn(result.digits().saturating_pow(3) >> 15);
+}
 
 macro_rules! binary {
     ($($(#[$doc:meta])* $name:ident $method:ident;)*) => {
         $($(#[$doc])*
         pub fn $name(call: &Call<'_>) -> Outcome {
+            burn_product(call);
             call.numeric(0)?.$method(call.numeric(1)?).map(Datum::Numeric)
         })*
     };
@@ -26,32 +43,40 @@ binary! {
     rem rem;
     /// `div()`
     div_whole div_whole;
-    /// `power()`, `^`
-    power power;
-    /// `log(base, x)`
-    log log;
 }
 
-macro_rules! unary {
-    ($($(#[$doc:meta])* $name:ident $method:ident;)*) => {
+macro_rules! series {
+    ($($(#[$doc:meta])* $name:ident $method:ident $($second:literal)?;)*) => {
         $($(#[$doc])*
         pub fn $name(call: &Call<'_>) -> Outcome {
-            call.numeric(0)?.$method().map(Datum::Numeric)
+            let result = call.numeric(0)?.$method($(call.numeric($second)?)?)?;
+            burn_series(call, &result);
+            Ok(Datum::Numeric(result))
         })*
     };
 }
 
-unary! {
+series! {
+    /// `power()`, `^`
+    power power 1;
+    /// `log(base, x)`
+    log log 1;
     /// `sqrt()`
     sqrt sqrt;
     /// `exp()`
     exp exp;
     /// `ln()`
     ln ln;
-    /// `ceil()`
-    ceil ceil;
-    /// `floor()`
-    floor floor;
+}
+
+/// `ceil()`
+pub fn ceil(call: &Call<'_>) -> Outcome {
+    call.numeric(0)?.ceil().map(Datum::Numeric)
+}
+
+/// `floor()`
+pub fn floor(call: &Call<'_>) -> Outcome {
+    call.numeric(0)?.floor().map(Datum::Numeric)
 }
 
 /// Prefix `-`
@@ -91,7 +116,9 @@ pub fn trunc(call: &Call<'_>) -> Outcome {
 
 /// `log()`, to base 10.
 pub fn log10(call: &Call<'_>) -> Outcome {
-    Numeric::from(10).log(call.numeric(0)?).map(Datum::Numeric)
+    let result = Numeric::from(10).log(call.numeric(0)?)?;
+    burn_series(call, &result);
+    Ok(Datum::Numeric(result))
 }
 
 /// `scale()`
@@ -118,6 +145,11 @@ pub fn gcd(call: &Call<'_>) -> Outcome {
         return Ok(Datum::Numeric(Numeric::NaN));
     }
     let scale = a.scale().max(b.scale());
+    let digits = a.digits().max(b.digits());
+    if digits > DIVISOR_DIGITS_MAX {
+        return Err(too_long("a greatest common divisor", digits));
+    }
+    call.context.fuel.burn(digits.saturating_pow(2) >> 8);
     while !b.is_zero() {
         let rest = a.rem(&b)?;
         (a, b) = (b, rest);

@@ -4,6 +4,9 @@ use super::{Call, Outcome, refuse};
 use crate::types::Datum;
 use crate::{SqlError, SqlState};
 
+/// Comparisons of a character at most: about a tenth of a second.
+const STEPS_MAX: usize = 30_000_000;
+
 /// What a pattern of `LIKE` is made of.
 enum Part {
     Literal(char),
@@ -36,13 +39,14 @@ fn like_parts(pattern: &str) -> Vec<Part> {
 }
 
 /// Whether a text is like a pattern. A `%` is tried at ever later places, and only the last one:
-/// what came before it has matched as early as it can.
+/// what came before it has matched as early as it can. What is compared grows with the product of
+/// both lengths.
 fn is_like(text: &str, pattern: &str, fold: bool) -> Result<bool, SqlError> {
     let parts = like_parts(pattern);
     let text: Vec<char> = text.chars().collect();
     let same = |a: char, b: char| a == b || fold && a.eq_ignore_ascii_case(&b);
     let (mut at, mut place, mut retry) = (0, 0, None);
-    loop {
+    for _ in 0..STEPS_MAX {
         match (parts.get(place), text.get(at)) {
             (None, None) => return Ok(true),
             (Some(Part::Any), _) => {
@@ -74,6 +78,8 @@ fn is_like(text: &str, pattern: &str, fold: bool) -> Result<bool, SqlError> {
             _ => return Ok(false),
         }
     }
+    let error = SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "LIKE would take too long");
+    Err(error.detail(format!("It compares more than {STEPS_MAX} characters.")))
 }
 
 /// `~~`, `LIKE`

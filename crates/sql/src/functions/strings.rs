@@ -1,5 +1,7 @@
 //! Functions of strings. Positions and lengths count characters.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use md5::{Digest, Md5};
 
 use super::{Call, Outcome, bounded, refuse};
@@ -131,8 +133,8 @@ pub fn overlay(call: &Call<'_>) -> Outcome {
     Ok(Datum::text(format!("{head}{part}{tail}")))
 }
 
-fn characters(call: &Call<'_>) -> Result<Vec<char>, SqlError> {
-    if call.count() > 1 { Ok(call.text(1)?.chars().collect()) } else { Ok(vec![' ']) }
+fn characters(call: &Call<'_>) -> Result<BTreeSet<char>, SqlError> {
+    if call.count() > 1 { Ok(call.text(1)?.chars().collect()) } else { Ok(BTreeSet::from([' '])) }
 }
 
 /// `btrim()`
@@ -160,10 +162,13 @@ fn padding<'a>(call: &'a Call<'_>) -> Result<(&'a str, String), SqlError> {
     bounded(length)?;
     let fill: &str = if call.count() > 2 { call.text(2)? } else { " " };
     let text = slice(text, 0, length);
-    let missing = length - text.chars().count();
-    let fill: String =
-        if fill.is_empty() { String::new() } else { fill.chars().cycle().take(missing).collect() };
-    Ok((text, fill))
+    let (missing, width) = (length - text.chars().count(), fill.chars().count());
+    if fill.is_empty() {
+        return Ok((text, String::new()));
+    }
+    let (times, rest) = (missing / width, slice(fill, 0, missing % width));
+    bounded(text.len() + times.saturating_mul(fill.len()) + rest.len())?;
+    Ok((text, fill.repeat(times) + rest))
 }
 
 /// `lpad()`
@@ -205,10 +210,11 @@ pub fn replace(call: &Call<'_>) -> Outcome {
 pub fn translate(call: &Call<'_>) -> Outcome {
     let (from, to): (Vec<char>, Vec<char>) =
         (call.text(1)?.chars().collect(), call.text(2)?.chars().collect());
-    let change = |c: char| match from.iter().position(|known| *known == c) {
-        None => Some(c),
-        Some(place) => to.get(place).copied(),
-    };
+    let mut changes = BTreeMap::new();
+    for (place, c) in from.into_iter().enumerate() {
+        changes.entry(c).or_insert(to.get(place).copied());
+    }
+    let change = |c: char| changes.get(&c).copied().unwrap_or(Some(c));
     Ok(Datum::text(call.text(0)?.chars().filter_map(change).collect::<String>()))
 }
 

@@ -3,7 +3,7 @@
 //! A client that wants to end what its session runs opens another connection and says the number
 //! and the secret that the session was told when it began. That connection may be served by
 //! another thread, so what both look at are atomic words: one place per session, with the secret,
-//! and whether somebody has asked. A session looks whenever it gives way, and forgets what was asked
+//! and whether somebody has asked. A session looks whenever it pauses, and forgets what was asked
 //! before a statement began, as PostgreSQL does: a request that comes too late hits nothing.
 //!
 //! The number has the node in its upper 11 bits and the place in the lower 20, so that any node
@@ -63,8 +63,8 @@ impl Places {
         Some(Place { places: Arc::clone(self), index })
     }
 
-    /// Asks a session to end what it runs. Nothing happens if the secret is not that of the session,
-    /// and the answer takes as long.
+    /// Asks a session to end what it runs. Nothing happens if the secret is not that of the
+    /// session, and that takes as long.
     pub fn cancel(&self, pid: u32, secret: &[u8]) {
         let place = (pid & ((1 << PLACE_BITS) - 1)).checked_sub(1).and_then(|it| usize::try_from(it).ok());
         let Some(slot) = place.and_then(|place| self.slots.get(place)) else { return };

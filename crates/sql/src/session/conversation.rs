@@ -13,16 +13,18 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::cancel::Place;
-use super::portal::{Body, Portal, Prepared, Progress, Work, ends_transaction};
+use super::portal::{Body, Portal, Prepared, Work, ends_transaction};
+use super::running::UNITS_PER_TURN;
 use super::settings::Settings;
 use super::transaction::{Portals, Transaction};
 use super::{Closed, KEPT_BYTES_MAX, Line, Stop, Stream, World};
 use crate::analyze::analyze;
+use crate::execute::fuel::Fuel;
 use crate::parse::{self, Statement};
-use crate::types::{self, Datum, Format, Oid, Style};
+use crate::types::{Format, Oid, Style};
 use crate::wire::backend;
 use crate::wire::frame::{self, Frame};
-use crate::wire::frontend::{Bind, Message, Target, format_of};
+use crate::wire::frontend::{Message, Target};
 use crate::{Severity, SqlError, SqlState};
 use pg_query::NodeEnum;
 
@@ -41,6 +43,8 @@ pub(super) struct Session<'a, W> {
     pub(super) style: Style,
     /// How long a statement may take; none is for ever.
     pub(super) timeout_us: Option<i64>,
+    /// What is left to work with until the session lets others run.
+    pub(super) fuel: Fuel,
     /// The generation of settings that both were made from.
     generation: u64,
     /// When the message arrived that is being carried out, in microseconds since 2000.
@@ -65,6 +69,10 @@ pub(super) async fn converse<S: Stream, W: World>(
                         return line.flush().await;
                     }
                     line.give_way().await?;
+                    // A client may send any number of messages at a time.
+                    if session.fuel.is_spent() {
+                        session.pause(line).await?;
+                    }
                 }
                 Ok(None) => break,
                 Err(error) => {
@@ -92,6 +100,7 @@ impl<'a, W: World> Session<'a, W> {
             place,
             style: Style::default(),
             timeout_us: None,
+            fuel: Fuel::new(UNITS_PER_TURN),
             generation: 0,
             settings,
             transaction: Transaction::new(),
@@ -240,205 +249,17 @@ impl<'a, W: World> Session<'a, W> {
         match &statement.node.node {
             None => Ok(Body::Empty),
             Some(NodeEnum::SelectStmt(_)) => {
+                self.burn_for(text.get(statement.text.clone()).unwrap_or_default());
                 let query = analyze(&statement.node, text, given, &self.settings)?;
+                self.fuel.burn(query.work);
                 Ok(Body::Query(Rc::new(query)))
             }
             Some(_) => Ok(statement.node.node.map_or(Body::Empty, |node| Body::Utility(Box::new(node)))),
         }
     }
 
-    fn parse<S: Stream>(
-        &mut self,
-        name: &str,
-        text: &str,
-        types: Vec<u32>,
-        line: &mut Line<'_, S>,
-    ) -> Result<(), SqlError> {
-        self.begin();
-        if name.is_empty() {
-            self.statements.remove("");
-        }
-        let mut statements = parse::parse(text)?;
-        let given: Vec<Oid> = types.into_iter().map(Oid).collect();
-        let statement = statements.pop();
-        if !statements.is_empty() {
-            let error = "cannot insert multiple commands into a prepared statement";
-            return Err(SqlError::new(SqlState::SYNTAX_ERROR, error));
-        }
-        if !statement.as_ref().and_then(|it| it.node.node.as_ref()).is_none_or(ends_transaction) {
-            self.transaction.check()?;
-        }
-        let body = match statement {
-            None => Body::Empty,
-            Some(statement) => self.understand(statement, text, &given)?,
-        };
-        let parameters = match &body {
-            Body::Query(query) => query.parameters.clone(),
-            Body::Empty | Body::Utility(_) => given,
-        };
-        self.keep(name, Prepared { text: Rc::from(text), body, parameters })?;
-        backend::parse_complete(&mut line.out);
-        Ok(())
-    }
-
-    /// Keeps a statement under a name that no other has.
-    pub(super) fn keep(&mut self, name: &str, prepared: Prepared) -> Result<(), SqlError> {
-        if !name.is_empty() && self.statements.contains_key(name) {
-            let error = format!("prepared statement \"{name}\" already exists");
-            return Err(SqlError::new(SqlState::DUPLICATE_PREPARED_STATEMENT, error));
-        }
-        self.statements.insert(name.to_owned(), Rc::new(prepared));
-        Ok(())
-    }
-
-    /// A prepared statement by its name.
-    pub(super) fn prepared(&self, name: &str) -> Result<Rc<Prepared>, SqlError> {
-        self.statements.get(name).cloned().ok_or_else(|| {
-            let error = match name {
-                "" => "unnamed prepared statement does not exist".to_owned(),
-                _ => format!("prepared statement \"{name}\" does not exist"),
-            };
-            SqlError::new(SqlState::INVALID_SQL_STATEMENT_NAME, error)
-        })
-    }
-
-    fn portal(&self, name: &str) -> Result<&Portal, SqlError> {
-        self.portals.get(name).ok_or_else(|| no_portal(name))
-    }
-
-    fn bind<S: Stream>(&mut self, bind: &Bind<'_>, line: &mut Line<'_, S>) -> Result<(), SqlError> {
-        let prepared = self.prepared(bind.statement)?;
-        self.begin();
-        let (there, wanted) = (bind.parameters.len(), prepared.parameters.len());
-        if there != wanted {
-            let error = format!(
-                "bind message supplies {there} parameters, but prepared statement \"{}\" requires {wanted}",
-                bind.statement
-            );
-            return Err(SqlError::new(SqlState::PROTOCOL_VIOLATION, error));
-        }
-        if !prepared.body.ends_transaction() || wanted > 0 {
-            self.transaction.check()?;
-        }
-        if bind.portal.is_empty() {
-            self.portals.remove("");
-        } else if self.portals.contains_key(bind.portal) {
-            let error = format!("cursor \"{}\" already exists", bind.portal);
-            return Err(SqlError::new(SqlState::DUPLICATE_CURSOR, error));
-        }
-        let parameters = self.parameters(bind, &prepared)?;
-        let columns = self.columns_of(&prepared).map_or(0, |columns| columns.len());
-        let formats = bind.results.len();
-        if formats > 1 && formats != columns {
-            let error = format!("bind message has {formats} result formats but query has {columns} columns");
-            return Err(SqlError::new(SqlState::PROTOCOL_VIOLATION, error));
-        }
-        let progress = match &prepared.body {
-            Body::Query(query) => Progress::Running(Work::Query(Rc::clone(query), query.start(parameters))),
-            Body::Empty | Body::Utility(_) => Progress::Fresh,
-        };
-        let (formats, level) = (bind.results.clone(), self.transaction.level());
-        self.portals.insert(bind.portal.to_owned(), Portal { prepared, formats, level, progress });
-        backend::bind_complete(&mut line.out);
-        Ok(())
-    }
-
-    fn parameters(&self, bind: &Bind<'_>, prepared: &Prepared) -> Result<Vec<Datum>, SqlError> {
-        let values = bind.parameters.iter().zip(&prepared.parameters).enumerate();
-        let decoded = values.map(|(place, (bytes, oid))| {
-            let Some(bytes) = bytes else { return Ok(Datum::Null) };
-            let format = format_of(&bind.formats, place);
-            let refused = |error: SqlError, value: &str| {
-                let portal = match bind.portal {
-                    "" => "unnamed portal".to_owned(),
-                    name => format!("portal \"{name}\""),
-                };
-                let context = format!("{portal} parameter ${}{value}", place + 1);
-                SqlError { context: error.context.clone().or(Some(context)), ..error }
-            };
-            // The value itself is not shown: it may be a secret.
-            let shown = match format {
-                Format::Text => {
-                    frame::utf8(bytes).map_err(|error| refused(error, ""))?;
-                    " = '...'"
-                }
-                Format::Binary => "",
-            };
-            types::decode(*oid, format, bytes, &self.style).map_err(|error| refused(error, shown))
-        });
-        decoded.collect()
-    }
-
-    fn describe<S: Stream>(&mut self, target: Target<'_>, line: &mut Line<'_, S>) -> Result<(), SqlError> {
-        self.begin();
-        let (prepared, formats) = match target {
-            Target::Statement(name) => (self.prepared(name)?, Vec::new()),
-            Target::Portal(name) => {
-                let portal = self.portal(name)?;
-                (Rc::clone(&portal.prepared), portal.formats.clone())
-            }
-        };
-        let columns = self.columns_of(&prepared);
-        if columns.is_some() {
-            self.transaction.check()?;
-        }
-        if matches!(target, Target::Statement(_)) {
-            backend::parameters(&mut line.out, &prepared.parameters);
-        }
-        match columns {
-            Some(columns) => {
-                backend::columns(&mut line.out, &columns, |place| format_of(&formats, place));
-            }
-            None => backend::no_data(&mut line.out),
-        }
-        Ok(())
-    }
-
-    async fn execute<S: Stream>(
-        &mut self,
-        name: &str,
-        limit: Option<u32>,
-        line: &mut Line<'_, S>,
-    ) -> Result<(), Stop> {
-        let prepared = Rc::clone(&self.portal(name)?.prepared);
-        self.begin();
-        if matches!(prepared.body, Body::Empty) {
-            backend::empty_query(&mut line.out);
-            return Ok(());
-        }
-        if !prepared.body.ends_transaction() {
-            self.transaction.check()?;
-        }
-        // Taken out while it runs: an error ends it.
-        let Some(mut portal) = self.portals.remove(name) else { return Err(no_portal(name).into()) };
-        let progress = std::mem::replace(&mut portal.progress, Progress::Finished);
-        let ended = self.transaction.ended();
-        let (mut work, controls) = match (progress, &prepared.body) {
-            (Progress::Running(work), _) => (work, false),
-            (Progress::Fresh, Body::Utility(node)) => {
-                let controls = matches!(**node, NodeEnum::TransactionStmt(_));
-                (self.utility(node, &prepared.text, &mut line.out)?, controls)
-            }
-            (Progress::Fresh | Progress::Finished, _) => {
-                let error = format!("portal \"{name}\" cannot be run");
-                return Err(SqlError::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, error).into());
-            }
-        };
-        self.run(&mut work, &portal.formats, limit, line).await?;
-        if controls {
-            self.finish();
-        }
-        if !matches!(work, Work::Done(_)) {
-            portal.progress = Progress::Running(work);
-        }
-        if self.transaction.ended() == ended && portal.level <= self.transaction.level() {
-            self.portals.insert(name.to_owned(), portal);
-        }
-        Ok(())
-    }
-
     /// A message begins that needs a transaction.
-    fn begin(&mut self) {
+    pub(super) fn begin(&mut self) {
         self.statement_us = self.world.now_us();
         self.start();
     }
@@ -457,7 +278,7 @@ impl<'a, W: World> Session<'a, W> {
     }
 
     /// What began by itself ends.
-    fn finish(&mut self) {
+    pub(super) fn finish(&mut self) {
         if self.transaction.finish(&self.settings) {
             self.end_portals(Portals::End);
         }
@@ -500,8 +321,4 @@ fn no_parameter(text: &str, place: Range<usize>) -> SqlError {
         Some((_, position)) => error.at(position),
         None => error,
     }
-}
-
-fn no_portal(name: &str) -> SqlError {
-    SqlError::new(SqlState::INVALID_CURSOR_NAME, format!("portal \"{name}\" does not exist"))
 }

@@ -4,8 +4,9 @@
 //! |---|---|
 //! | `login` | what precedes the first statement |
 //! | `conversation` | the messages: what each does, and what an error in one does to the others |
+//! | `extended` | those of the extended protocol |
 //! | `portal` | statements that are prepared, and portals |
-//! | `running` | how work runs: row by row, giving way |
+//! | `running` | how work runs: row by row, with pauses |
 //! | `utility` | statements that are no queries: `SET`, `SHOW`, `PREPARE`, ... |
 //! | `transaction` | blocks and savepoints |
 //! | `settings` | settings, and what transactions do to them |
@@ -13,11 +14,11 @@
 //!
 //! A session is a future over two traits: a [`Stream`] that its bytes come and go by, and a
 //! [`World`] that has time and chance. So it runs as a task of a shard, on a thread of a test and
-//! in a simulated world, and nothing in it can tell them apart. Bytes are read when no whole message
-//! is left, and replies are written when the client is waiting for them (after a Sync, a Flush or
-//! a simple query) or when 64 KiB have come together; then the session waits until they are taken,
-//! so that a slow reader costs no memory. A query that has many rows gives way every so many of
-//! them, and looks then whether it is to be cancelled.
+//! in a simulated world, and nothing in it can tell them apart. Bytes are read when no whole
+//! message is left, and replies are written when the client is waiting for them (after a Sync, a
+//! Flush or a simple query) or when 64 KiB have come together; then the session waits until they
+//! are taken, so that a slow reader costs no memory. What takes long pauses, so that the shard's other tasks
+//! run, and looks then whether it is to be cancelled.
 //!
 //! Passwords and encryption are left out: whoever connects is trusted, so a listener must not offer
 //! this to other machines.
@@ -34,6 +35,7 @@
 
 mod cancel;
 mod conversation;
+mod extended;
 mod login;
 mod portal;
 mod running;

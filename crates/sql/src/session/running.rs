@@ -1,22 +1,26 @@
 //! How work runs: row by row, giving way to others.
 //!
 //! A row is encoded as it comes, so a result of any length takes the memory of its replies that
-//! wait to be written. Between rows the session looks around: at a slow reader after 64 KiB, at
-//! the other tasks of the shard, at requests to cancel and at the clock after so many rows. What a
-//! query does before its first row, or between two of them, is not interrupted.
+//! wait to be written. After 64 KiB of them the session waits for its client. Work runs on fuel
+//! ([`crate::execute::fuel`]): when that is spent, be it between two rows, before the first one or
+//! after many short statements, the session lets the other tasks of the shard run, looks for a
+//! request to cancel and at the clock, and goes on.
 
 use super::conversation::Session;
 use super::portal::Work;
-use super::{Line, Stop, Stream, World};
+use super::{Closed, Line, Stop, Stream, World};
 use crate::analyze::Query;
-use crate::execute::Context;
+use crate::execute::{Context, Step};
 use crate::types::{self, Datum, Format};
 use crate::wire::backend;
 use crate::wire::frontend::format_of;
 use crate::{SqlError, SqlState};
 
-/// Rows after which a query gives way.
-const ROWS_PER_TURN: u64 = 256;
+/// Units of work between two pauses: about a quarter of a millisecond.
+pub(super) const UNITS_PER_TURN: u32 = 256;
+
+/// Bytes of a statement whose analysis takes about as long as a unit of work.
+const BYTES_PER_UNIT: usize = 16;
 
 impl<W: World> Session<'_, W> {
     /// Runs work to its end or to a limit of rows, sends the rows, and says how it ended.
@@ -35,32 +39,37 @@ impl<W: World> Session<'_, W> {
             self.transaction.queried(&self.settings);
         }
         let deadline_us = self.timeout_us.map(|timeout_us| self.statement_us.saturating_add(timeout_us));
+        // Statements before this one may have spent the fuel.
+        self.fuel.burn(1);
+        self.pause_if_spent(deadline_us, line).await?;
         let mut rows: u64 = 0;
         while limit.is_none_or(|limit| rows < u64::from(limit)) {
-            let Some(row) = self.row(work)? else {
-                let tag = match work {
-                    Work::Rows(_, _, tag) => (*tag).to_owned(),
-                    _ => format!("SELECT {rows}"),
-                };
-                backend::command_complete(&mut line.out, &tag);
-                return Ok(());
-            };
-            self.encode(&row, work, formats, &mut line.out)?;
-            rows += 1;
-            line.give_way().await?;
-            if rows.is_multiple_of(ROWS_PER_TURN) {
-                self.pause(deadline_us, line).await?;
+            match self.step(work)? {
+                Step::Row(row) => {
+                    self.encode(&row, work, formats, &mut line.out)?;
+                    rows += 1;
+                    line.give_way().await?;
+                }
+                Step::Pause => self.pause_if_spent(deadline_us, line).await?,
+                Step::End => {
+                    let tag = match work {
+                        Work::Rows(_, _, tag) => (*tag).to_owned(),
+                        _ => format!("SELECT {rows}"),
+                    };
+                    backend::command_complete(&mut line.out, &tag);
+                    return Ok(());
+                }
             }
         }
         backend::portal_suspended(&mut line.out);
         Ok(())
     }
 
-    /// The next row.
-    fn row(&self, work: &mut Work) -> Result<Option<Vec<Datum>>, SqlError> {
+    /// Goes on to the next row, a pause, or the end.
+    fn step(&self, work: &mut Work) -> Result<Step, SqlError> {
         match work {
-            Work::Done(_) => Ok(None),
-            Work::Rows(_, rows, _) => Ok(rows.next()),
+            Work::Done(_) => Ok(Step::End),
+            Work::Rows(_, rows, _) => Ok(rows.next().map_or(Step::End, Step::Row)),
             Work::Query(query, run) => self.with_context(|context| run.next(query, context)),
         }
     }
@@ -75,6 +84,7 @@ impl<W: World> Session<'_, W> {
             clock: &|| self.world.now_us(),
             random: &|| self.world.random(),
             backend: i32::try_from(self.place.pid()).unwrap_or(i32::MAX),
+            fuel: &self.fuel,
         };
         call(&context)
     }
@@ -102,17 +112,16 @@ impl<W: World> Session<'_, W> {
         })
     }
 
-    /// Lets others run, and looks whether this is to go on.
-    async fn pause<S: Stream>(
+    /// Pauses if the fuel is spent, and looks whether the statement is to go on.
+    async fn pause_if_spent<S: Stream>(
         &mut self,
         deadline_us: Option<i64>,
         line: &mut Line<'_, S>,
     ) -> Result<(), Stop> {
-        // Replies to what came before this statement are not to wait for it.
-        if line.due {
-            line.flush().await?;
+        if !self.fuel.is_spent() {
+            return Ok(());
         }
-        self.world.pause().await;
+        self.pause(line).await?;
         let cancelled = |error: &str| Err(SqlError::new(SqlState::QUERY_CANCELED, error).into());
         if self.place.is_cancelled() {
             self.place.begin();
@@ -124,8 +133,34 @@ impl<W: World> Session<'_, W> {
         Ok(())
     }
 
-    /// The first row of a query without parameters, for statements that have expressions in them.
-    pub(super) fn first_row(&self, query: &Query) -> Result<Option<Vec<Datum>>, SqlError> {
-        self.with_context(|context| query.start(Vec::new()).next(query, context))
+    /// Lets the other tasks of the shard run.
+    pub(super) async fn pause<S: Stream>(&mut self, line: &mut Line<'_, S>) -> Result<(), Closed> {
+        // Replies to what came before this statement are not to wait for it.
+        if line.due {
+            line.flush().await?;
+        }
+        self.world.pause().await;
+        self.fuel.refill();
+        Ok(())
+    }
+
+    /// Burns what it takes to understand a statement.
+    pub(super) fn burn_for(&self, text: &str) {
+        self.fuel.burn(1 + text.len() / BYTES_PER_UNIT);
+    }
+
+    /// The only row of a query that has neither parameters nor other queries in it, for statements
+    /// with expressions. Such a query gets there whatever its fuel.
+    pub(super) fn only_row(&self, query: &Query) -> Result<Vec<Datum>, SqlError> {
+        let mut run = query.start(Vec::new());
+        self.with_context(|context| {
+            loop {
+                match run.next(query, context)? {
+                    Step::Row(row) => return Ok(row),
+                    Step::Pause => context.fuel.refill(),
+                    Step::End => return Ok(Vec::new()),
+                }
+            }
+        })
     }
 }

@@ -255,7 +255,12 @@ impl<W: World> Session<'_, W> {
         let arguments = statement.params.iter().zip(&prepared.parameters);
         let casts = arguments.map(|(argument, oid)| cast(argument.clone(), type_name(*oid)));
         let values = match self.select(casts.collect(), text)? {
-            Some(query) => self.first_row(&query)?.unwrap_or_default(),
+            // PostgreSQL's refusal: a query here could not pause.
+            Some(query) if query.subqueries > 0 => {
+                let error = "cannot use subquery in EXECUTE parameter";
+                return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, error));
+            }
+            Some(query) => self.only_row(&query)?,
             None => Vec::new(),
         };
         let run = query.start(values);

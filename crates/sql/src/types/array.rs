@@ -8,8 +8,9 @@ use crate::{SqlError, SqlState};
 
 /// Dimensions at most.
 pub const DIMENSIONS_MAX: usize = 6;
-/// Elements at most: what PostgreSQL's gigabyte has room for.
-pub const ELEMENTS_MAX: usize = 134_217_727;
+/// Elements at most, so that no function works for long on a single array. PostgreSQL takes
+/// 134,217,727.
+pub const ELEMENTS_MAX: usize = 1 << 20;
 
 /// An array. Its elements are in row-major order.
 #[derive(Clone, Debug, PartialEq)]

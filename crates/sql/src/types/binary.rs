@@ -198,6 +198,9 @@ fn array_from_binary(oid: Oid, rest: &mut Bytes<'_>) -> Result<Datum, SqlError> 
         }
         dimensions.push((length, lower));
     }
+    if total > super::array::ELEMENTS_MAX {
+        return Err(super::array::too_large());
+    }
     if count == 0 || total == 0 {
         return Ok(Array::flat(element, Vec::new()));
     }

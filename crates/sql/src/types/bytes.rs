@@ -59,8 +59,11 @@ pub fn from_hex(text: &str) -> Result<Vec<u8>, SqlError> {
 
 /// Appends hexadecimal digits.
 pub fn to_hex(bytes: &[u8], out: &mut String) {
+    out.reserve(2 * bytes.len());
     for byte in bytes {
-        out.push_str(&format!("{byte:02x}"));
+        for digit in [byte >> 4, byte & 15] {
+            out.push(char::from_digit(u32::from(digit), 16).unwrap_or('0'));
+        }
     }
 }
 
@@ -70,7 +73,15 @@ pub fn escape(bytes: &[u8], out: &mut String) {
         match byte {
             b'\\' => out.push_str("\\\\"),
             0x20..=0x7e => out.push(char::from(byte)),
-            _ => out.push_str(&format!("\\{byte:03o}")),
+            _ => octal(byte, out),
         }
+    }
+}
+
+/// Appends a byte as a backslash and three octal digits.
+pub fn octal(byte: u8, out: &mut String) {
+    out.push('\\');
+    for digit in [byte >> 6, byte >> 3 & 7, byte & 7] {
+        out.push(char::from(b'0' + digit));
     }
 }

@@ -4,106 +4,48 @@
 
 #![allow(dead_code)] // Every user takes its part.
 
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+#[path = "../common/postgres.rs"]
+mod postgres;
 
 use plimsoll_sql::SqlError;
 use plimsoll_sql::analyze::{Catalog, analyze};
-use plimsoll_sql::execute::Context;
+use plimsoll_sql::execute::fuel::Fuel;
+use plimsoll_sql::execute::{Context, Step};
 use plimsoll_sql::types::{Format, Style, encode};
+pub use postgres::Postgres;
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
-/// How long a server may take to start.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// Rows that are compared at most.
 const ROWS_MAX: usize = 10_000;
 
-/// A PostgreSQL that runs until it is dropped.
-pub struct Server {
-    directory: PathBuf,
-    port: u16,
-    process: Child,
+/// Fuel with which a statement never pauses.
+pub const PLENTY: u32 = u32::MAX;
+
+/// A session with PostgreSQL.
+pub async fn connect(server: &Postgres) -> Client {
+    let config = format!("host=127.0.0.1 port={} user=postgres dbname=postgres", server.port);
+    let (client, connection) = tokio_postgres::connect(&config, NoTls).await.expect("a session");
+    tokio::spawn(connection);
+    client
 }
 
-/// Where PostgreSQL 15 is, if it is installed.
-fn programs() -> Option<PathBuf> {
-    let place = PathBuf::from("/usr/lib/postgresql/15/bin");
-    place.join("initdb").exists().then_some(place)
-}
-
-fn is_root() -> bool {
-    let id = Command::new("id").arg("-u").output();
-    id.is_ok_and(|output| output.stdout.starts_with(b"0\n"))
-}
-
-impl Server {
-    /// Starts one; none if PostgreSQL 15 is not installed.
-    pub fn start() -> Option<Server> {
-        let programs = programs()?;
-        let directory = tempfile::Builder::new().prefix("sql-").tempdir().expect("a directory").keep();
-        if is_root() {
-            run(Command::new("chown").arg("nobody").arg(&directory));
-        }
-        let as_nobody = |program: &str| {
-            let mut command = Command::new("setpriv");
-            command.args(["--pdeathsig", "KILL"]);
-            if is_root() {
-                command.args(["--reuid=nobody", "--regid=nogroup", "--clear-groups"]);
-            }
-            command.arg(programs.join(program)).current_dir(&directory);
-            command
-        };
-        let data = directory.join("data");
-        run(as_nobody("initdb")
-            .args(["--auth=trust", "--username=plimsoll", "--encoding=UTF8", "--locale=C", "-N", "-D"])
-            .arg(&data));
-        let socket = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let port = socket.local_addr().expect("a free port").port();
-        drop(socket);
-        let process = as_nobody("postgres")
-            .arg("-D")
-            .arg(&data)
-            .args(["-p", &port.to_string(), "-h", "127.0.0.1", "-F", "-c", "timezone=UTC"])
-            .args(["-c", "max_stack_depth=2MB", "-c", "shared_buffers=16MB", "-k"])
-            .arg(&directory)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the server starts");
-        Some(Server { directory, port, process })
-    }
-
-    /// A connection, once the server answers.
-    pub async fn connect(&self) -> Client {
-        let config = format!("host=127.0.0.1 port={} user=plimsoll dbname=postgres", self.port);
-        let begun = Instant::now();
-        loop {
-            match tokio_postgres::connect(&config, NoTls).await {
-                Ok((client, connection)) => {
-                    tokio::spawn(connection);
-                    return client;
-                }
-                Err(error) => {
-                    assert!(begun.elapsed() < PATIENCE, "PostgreSQL does not answer: {error}");
-                    tokio::time::sleep(Duration::from_millis(50)).await;
-                }
-            }
+/// The statements of `tests/statements`, each with the name of its file.
+pub fn statements() -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/statements");
+    let mut files: Vec<_> = std::fs::read_dir(directory)
+        .expect("statements")
+        .map(|entry| entry.expect("a file").path())
+        .collect();
+    files.sort();
+    for path in files {
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(&path).expect("statements");
+        for line in text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with("--")) {
+            all.push((name.clone(), line.trim_end_matches(';').to_owned()));
         }
     }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = Command::new("kill").arg("-QUIT").arg(self.process.id().to_string()).status();
-        let _ = self.process.wait();
-        let _ = std::fs::remove_dir_all(&self.directory);
-    }
-}
-
-fn run(command: &mut Command) {
-    let output = command.output().expect("the program starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    all
 }
 
 /// What a statement comes to.
@@ -161,7 +103,7 @@ impl Catalog for Settings {
     }
 
     fn user(&self) -> &str {
-        "plimsoll"
+        "postgres"
     }
 
     fn database(&self) -> &str {
@@ -216,7 +158,19 @@ pub async fn prepared_theirs(client: &Client, text: &str) -> Prepared {
 
 /// What a statement comes to here.
 pub fn ours(text: &str) -> Outcome {
-    match try_ours(text) {
+    paused(text, PLENTY).0
+}
+
+/// What a statement comes to that pauses after every so many units of work, and how often it does.
+pub fn paused(text: &str, units: u32) -> (Outcome, usize) {
+    let mut pauses = 0;
+    let outcome = watched(text, units, &mut || pauses += 1);
+    (outcome, pauses)
+}
+
+/// What a statement comes to, where something is called at each of its pauses.
+pub fn watched(text: &str, units: u32, pause: &mut dyn FnMut()) -> Outcome {
+    match try_ours(text, units, pause) {
         Ok(outcome) => outcome,
         Err(error) => Outcome::Error(
             error.state.as_str().to_owned(),
@@ -228,7 +182,7 @@ pub fn ours(text: &str) -> Outcome {
     }
 }
 
-fn try_ours(text: &str) -> Result<Outcome, SqlError> {
+fn try_ours(text: &str, units: u32, pause: &mut dyn FnMut()) -> Result<Outcome, SqlError> {
     let parsed = match pg_query::parse(text, pg_query::ParserOptions::default()) {
         Ok(parsed) => parsed,
         Err(error) => {
@@ -240,6 +194,7 @@ fn try_ours(text: &str) -> Result<Outcome, SqlError> {
     let statement = statement.expect("a statement");
     let style = Style::default();
     let query = analyze(statement, text, &[], &Settings)?;
+    let fuel = Fuel::new(units);
     let context = Context {
         catalog: &Settings,
         style: &style,
@@ -248,11 +203,21 @@ fn try_ours(text: &str) -> Result<Outcome, SqlError> {
         clock: &|| 0,
         random: &|| 4,
         backend: 1,
+        fuel: &fuel,
     };
     let columns = query.columns.iter().map(|column| (column.name.clone(), column.oid.0)).collect();
     let mut run = query.start(Vec::new());
     let mut rows = Vec::new();
-    while let Some(row) = run.next(&query, &context)? {
+    loop {
+        let row = match run.next(&query, &context)? {
+            Step::Row(row) => row,
+            Step::Pause => {
+                pause();
+                fuel.refill();
+                continue;
+            }
+            Step::End => break,
+        };
         let mut shown = Vec::new();
         for (value, column) in row.iter().zip(&query.columns) {
             if value.is_null() {

@@ -1,11 +1,12 @@
 //! Two servers side by side: sessions on threads of this process, and a real PostgreSQL, which is
 //! the specification. Both listen on the loopback interface and end with the test.
 //!
-//! The clients are Debian's packages. PostgreSQL refuses to be root, so a root starts it as
-//! `nobody`. Where it is not installed the tests say so and compare nothing.
+//! The clients are Debian's packages.
 
 #![allow(dead_code)] // Every test binary uses its part.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)] // Clients have sockets and clocks.
+
+pub mod postgres;
 
 use std::future::Future;
 use std::hash::{BuildHasher, RandomState};
@@ -13,19 +14,16 @@ use std::io::{BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::pin::pin;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use plimsoll_sql::session::{Closed, Places, Stream, World, serve};
 
 /// Seconds from 1970 to 2000.
 const EPOCH_S: u64 = 946_684_800;
-
-/// How long PostgreSQL may take to start.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The bytes of a connection that waits in its system calls.
 struct Socket(TcpStream);
@@ -92,71 +90,6 @@ pub fn program(name: &str) -> Option<PathBuf> {
     places.sort();
     places.push("/usr/bin".into());
     places.iter().map(|place| place.join(name)).find(|path| path.exists())
-}
-
-/// A PostgreSQL 15, until it is dropped.
-pub struct Postgres {
-    directory: tempfile::TempDir,
-    process: Child,
-    pub port: u16,
-}
-
-impl Postgres {
-    /// Starts one. None if it is not installed: then the test says NOT RUN.
-    pub fn start() -> Option<Postgres> {
-        let (Some(initdb), Some(postgres)) = (program("initdb"), program("postgres")) else {
-            eprintln!("NOT RUN: PostgreSQL is not installed (apt-get install postgresql)");
-            return None;
-        };
-        let directory = tempfile::Builder::new().prefix("sql-").tempdir().expect("a directory");
-        if is_root() {
-            assert!(
-                Command::new("chown").arg("nobody").arg(directory.path()).status().expect("chown").success()
-            );
-        }
-        let data = directory.path().join("data");
-        let as_nobody = |program: PathBuf| {
-            let mut command = Command::new("setpriv");
-            command.args(["--pdeathsig", "KILL"]);
-            if is_root() {
-                command.args(["--reuid=nobody", "--regid=nogroup", "--clear-groups"]);
-            }
-            command.arg(program).arg("-D").arg(&data).current_dir(directory.path());
-            command.env("TZ", "UTC").stdout(Stdio::null()).stderr(Stdio::null());
-            command
-        };
-        let made = as_nobody(initdb)
-            .args(["--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C", "--no-sync"])
-            .status();
-        assert!(made.expect("initdb").success());
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
-        let port = port.expect("a free port").port();
-        let process = as_nobody(postgres)
-            .args(["-p", &port.to_string(), "-h", "127.0.0.1", "-F", "-c", "shared_buffers=16MB", "-k"])
-            .arg(directory.path())
-            .spawn()
-            .expect("the server starts");
-        let mut server = Postgres { directory, process, port };
-        let begun = Instant::now();
-        while !psql(port, &["-c", "select 1"], "").status.success() {
-            assert!(begun.elapsed() < PATIENCE, "PostgreSQL does not answer");
-            assert!(server.process.try_wait().expect("a process").is_none(), "PostgreSQL has ended");
-            thread::sleep(Duration::from_millis(50));
-        }
-        Some(server)
-    }
-}
-
-impl Drop for Postgres {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-fn is_root() -> bool {
-    let id = Command::new("id").arg("-u").output().expect("id");
-    id.stdout.starts_with(b"0\n")
 }
 
 /// Runs psql against a port with a script as its input.

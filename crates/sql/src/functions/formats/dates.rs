@@ -139,7 +139,7 @@ pub fn timestamp(call: &Call<'_>) -> Outcome {
         _ => None,
     };
     let us = call.us(0)?;
-    let template = call.text(1)?;
+    let template = super::template(call)?;
     if template.is_empty() || !time::is_finite(us) {
         return Ok(Datum::Null);
     }
@@ -150,7 +150,7 @@ pub fn timestamp(call: &Call<'_>) -> Outcome {
 
 /// `to_char()` of an interval.
 pub fn interval(call: &Call<'_>) -> Outcome {
-    let (span, template) = (call.interval(0)?, call.text(1)?);
+    let (span, template) = (call.interval(0)?, super::template(call)?);
     if template.is_empty() {
         return Ok(Datum::Null);
     }

@@ -10,6 +10,9 @@ pub mod dates;
 pub mod numbers;
 pub mod reading;
 
+use super::Call;
+use crate::{SqlError, SqlState};
+
 /// Keywords, the longer before those that they begin with.
 const KEYWORDS: &[&str] = &[
     "A.D.", "A.M.", "AD", "AM", "B.C.", "BC", "CC", "DAY", "DDD", "DD", "DY", "Day", "Dy", "D", "FF1", "FF2",
@@ -37,6 +40,19 @@ const MONTHS: [&str; 12] = [
     "December",
 ];
 const WEEKDAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+
+/// Bytes of a template at most: to take it apart can take as long as the square of its length.
+const TEMPLATE_MAX: usize = 8 << 10;
+
+/// The template, which is the second argument.
+fn template<'c>(call: &'c Call<'_>) -> Result<&'c str, SqlError> {
+    let template = call.text(1)?;
+    if template.len() > TEMPLATE_MAX {
+        let error = SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "format template is too long");
+        return Err(error.detail(format!("It has more than {TEMPLATE_MAX} bytes.")));
+    }
+    Ok(template)
+}
 
 /// A part of a template.
 enum Piece {

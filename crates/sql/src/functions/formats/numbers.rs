@@ -59,7 +59,7 @@ impl Picture {
 
 /// `to_char()` of a number.
 pub fn number(call: &Call<'_>) -> Outcome {
-    let template = call.text(1)?;
+    let template = super::template(call)?;
     let value = match call.at(0) {
         Datum::Numeric(value) => value.clone(),
         Datum::Float8(value) => Numeric::from_float(*value, 15)?,
@@ -181,7 +181,7 @@ fn picture(value: &Numeric, template: &str) -> Result<String, SqlError> {
 
 /// `to_number()`: the digits, the point and the sign of a text.
 pub fn to_number(call: &Call<'_>) -> Outcome {
-    let (text, template) = (call.text(0)?, call.text(1)?);
+    let (text, template) = (call.text(0)?, super::template(call)?);
     let form = Picture::of(template)?;
     let negative = text.contains('-') || text.contains('<');
     let digits: String = text.chars().filter(|c| c.is_ascii_digit() || *c == '.').collect();

@@ -1,6 +1,6 @@
 //! `to_timestamp()` and `to_date()`: a date from a text by a template.
 
-use super::{MONTHS, Piece, WEEKDAYS, pieces};
+use super::{MONTHS, Piece, WEEKDAYS, pieces, template};
 use crate::analyze::unsupported;
 use crate::functions::{Call, Outcome, refuse};
 use crate::types::Datum;
@@ -224,7 +224,7 @@ impl Read {
 /// `to_timestamp()`
 pub fn to_timestamp(call: &Call<'_>) -> Outcome {
     let text = call.text(0)?;
-    let parts = read(text, call.text(1)?)?;
+    let parts = read(text, template(call)?)?;
     let (days, of_day) = parts.finish(text)?;
     let fail =
         || SqlError::new(SqlState::DATETIME_FIELD_OVERFLOW, format!("timestamp out of range: \"{text}\""));
@@ -239,7 +239,7 @@ pub fn to_timestamp(call: &Call<'_>) -> Outcome {
 /// `to_date()`
 pub fn to_date(call: &Call<'_>) -> Outcome {
     let text = call.text(0)?;
-    let (days, _) = read(text, call.text(1)?)?.finish(text)?;
+    let (days, _) = read(text, template(call)?)?.finish(text)?;
     time::check_date(days).map(Datum::Date).ok_or_else(|| {
         SqlError::new(SqlState::DATETIME_FIELD_OVERFLOW, format!("date out of range: \"{text}\""))
     })

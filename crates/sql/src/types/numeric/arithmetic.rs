@@ -1,10 +1,13 @@
 //! Sums, products, quotients and rounding of numerics, with PostgreSQL's result scales.
 
-use super::{DISPLAY_SCALE_MAX, Magnitude, Numeric, SCALE_MAX};
+use super::{DISPLAY_SCALE_MAX, Magnitude, Numeric, SCALE_MAX, WHOLE_DIGITS_MAX, overflow};
 use crate::{SqlError, SqlState};
 
 /// Significant digits that a quotient has at least.
 pub const SIGNIFICANT_DIGITS_MIN: i32 = 16;
+
+/// Digits of a quotient times digits of the divisor at most: about a tenth of a second.
+const DIVISION_MAX: usize = 3_000_000_000;
 
 type Result<T> = std::result::Result<T, SqlError>;
 
@@ -69,6 +72,10 @@ impl Numeric {
             return Ok(self.infinite_product(other));
         }
         let scale = self.scale() + other.scale();
+        // The product has so many digits before the point, or one more.
+        if self.exponent() + other.exponent() >= WHOLE_DIGITS_MAX {
+            return Err(overflow());
+        }
         let magnitude = self.magnitude().mul(&other.magnitude());
         let negative = self.is_negative() != other.is_negative();
         rounded(negative, magnitude, scale, scale.min(SCALE_MAX))
@@ -126,7 +133,7 @@ impl Numeric {
         } else {
             right = right.mul_pow10(power);
         }
-        let (quotient, remainder) = left.div(&right);
+        let (quotient, remainder) = divided(&left, &right)?;
         let up = remainder.mul_small(2) >= right;
         let quotient = if up { quotient.add(&Magnitude::new(1)) } else { quotient };
         Numeric::finite(self.is_negative() != other.is_negative() && !quotient.is_zero(), quotient, scale)
@@ -159,7 +166,7 @@ impl Numeric {
         let scale = self.scale().max(other.scale());
         let at =
             |number: &Numeric| number.magnitude().mul_pow10((scale - number.scale()).unsigned_abs() as usize);
-        let quotient = at(self).div(&at(other)).0;
+        let quotient = divided(&at(self), &at(other))?.0;
         Numeric::finite(self.is_negative() != other.is_negative() && !quotient.is_zero(), quotient, 0)
     }
 
@@ -176,7 +183,7 @@ impl Numeric {
         let scale = self.scale().max(other.scale());
         let at =
             |number: &Numeric| number.magnitude().mul_pow10((scale - number.scale()).unsigned_abs() as usize);
-        let remainder = at(self).div(&at(other)).1;
+        let remainder = divided(&at(self), &at(other))?.1;
         Numeric::finite(self.is_negative() && !remainder.is_zero(), remainder, scale)
     }
 
@@ -236,15 +243,26 @@ impl Numeric {
 
     /// Without zeros at the end of its fraction.
     pub fn trimmed(&self) -> Numeric {
-        let mut result = self.clone();
-        while result.scale() > 0 {
-            match result.trunc(result.scale() - 1) {
-                Ok(shorter) if shorter.compare(&result).is_eq() => result = shorter,
-                _ => break,
-            }
-        }
-        result
+        let scale = usize::try_from(self.scale()).unwrap_or(0);
+        let zeros = if self.is_zero() { scale } else { self.magnitude().trailing_zeros().min(scale) };
+        let kept = i32::try_from(scale - zeros).unwrap_or(0);
+        self.rescale(kept, false).unwrap_or_else(|_| self.clone())
     }
+}
+
+/// Quotient and remainder, unless that takes too long.
+fn divided(dividend: &Magnitude, divisor: &Magnitude) -> Result<(Magnitude, Magnitude)> {
+    let (long, short) = (dividend.digits(), divisor.digits());
+    if long.saturating_sub(short).saturating_mul(short) > DIVISION_MAX {
+        return Err(too_long("a division", long));
+    }
+    Ok(dividend.div(divisor))
+}
+
+/// The error of what would take too long with numbers of so many digits.
+pub fn too_long(what: &str, digits: usize) -> SqlError {
+    SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "numeric computation would take too long")
+        .detail(format!("It is {what} with {digits} digits."))
 }
 
 /// A number rounded half away from zero from one scale to a smaller one.

@@ -7,6 +7,8 @@ use std::cmp::Ordering;
 
 const BASE: u64 = 1_000_000_000;
 const DIGITS: usize = 9;
+/// Limbs of the shorter number from which on a product is made of the products of halves.
+const SPLIT_MIN: usize = 48;
 
 /// A natural number: limbs from the lowest on, the highest of which is not 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,12 +40,29 @@ impl Magnitude {
         self.0.is_empty()
     }
 
+    /// How many bytes its limbs take.
+    pub fn size(&self) -> usize {
+        std::mem::size_of_val(self.0.as_slice())
+    }
+
     /// How many decimal digits it has; 0 has none.
     pub fn digits(&self) -> usize {
         match self.0.last() {
             Some(&high) if high > 0 => (self.0.len() - 1) * DIGITS + high.ilog10() as usize + 1,
             _ => 0,
         }
+    }
+
+    /// How many zeros there are at the end of its decimal digits; none of 0.
+    pub fn trailing_zeros(&self) -> usize {
+        let Some(limbs) = self.0.iter().position(|limb| *limb != 0) else { return 0 };
+        let mut limb = self.0.get(limbs).copied().unwrap_or(1);
+        let mut zeros = limbs * DIGITS;
+        while limb % 10 == 0 {
+            limb /= 10;
+            zeros += 1;
+        }
+        zeros
     }
 
     /// Its decimal digits, without leading zeros.
@@ -98,8 +117,39 @@ impl Magnitude {
         Magnitude(limbs).trimmed()
     }
 
-    /// Product.
+    /// Product. Of long numbers it is made of three products of halves (Karatsuba):
+    /// `(a + bx)(c + dx) = ac + ((a + b)(c + d) - ac - bd)x + bdx²`.
     pub fn mul(&self, other: &Magnitude) -> Magnitude {
+        let (long, short) = if self.0.len() >= other.0.len() { (self, other) } else { (other, self) };
+        if short.0.len() < SPLIT_MIN {
+            return long.mul_limbs(short);
+        }
+        let half = long.0.len().div_ceil(2);
+        let (a, b) = long.split(half);
+        if short.0.len() <= half {
+            return a.mul(short).add_shifted(&b.mul(short), half);
+        }
+        let (c, d) = short.split(half);
+        let (low, high) = (a.mul(&c), b.mul(&d));
+        let middle = a.add(&b).mul(&c.add(&d)).sub(&low).sub(&high);
+        low.add_shifted(&middle, half).add_shifted(&high, 2 * half)
+    }
+
+    /// The number of the lowest limbs and that of the others.
+    fn split(&self, limbs: usize) -> (Magnitude, Magnitude) {
+        let (low, high) = self.0.split_at(limbs.min(self.0.len()));
+        (Magnitude(low.to_vec()).trimmed(), Magnitude(high.to_vec()))
+    }
+
+    /// Sum with a number that has so many limbs of 0 put below it.
+    fn add_shifted(mut self, other: &Magnitude, limbs: usize) -> Magnitude {
+        self.0.resize(self.0.len().max(limbs + other.0.len()) + 1, 0);
+        add_to(self.0.get_mut(limbs..).unwrap_or_default(), &other.0);
+        self.trimmed()
+    }
+
+    /// Product, limb by limb.
+    fn mul_limbs(&self, other: &Magnitude) -> Magnitude {
         let mut limbs = vec![0u32; self.0.len() + other.0.len() + 1];
         for (place, &left) in self.0.iter().enumerate() {
             let mut carry = 0u64;
@@ -257,6 +307,20 @@ fn subtract(u: &mut [u32], v: &[u32], guess: u64) -> bool {
     borrow == 1
 }
 
+/// `u += v`, as long as there is something to add.
+fn add_to(u: &mut [u32], v: &[u32]) {
+    let mut carry = 0u64;
+    for (place, limb) in u.iter_mut().enumerate() {
+        let right = v.get(place).copied();
+        if right.is_none() && carry == 0 {
+            return;
+        }
+        let sum = u64::from(*limb) + right.map_or(0, u64::from) + carry;
+        *limb = low64(sum % BASE);
+        carry = sum / BASE;
+    }
+}
+
 /// `u += v`, whose carry out of the highest limb undoes a borrow.
 fn add_back(u: &mut [u32], v: &[u32]) {
     let mut carry = 0u64;
@@ -281,6 +345,24 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn long_products_are_those_of_their_limbs() {
+        let number = |limbs: usize, seed: u32| {
+            let limb =
+                |place: usize| low((place as u128 + u128::from(seed)) * 7_919 * 104_729 % 1_000_000_000);
+            Magnitude((0..limbs).map(limb).chain([1]).collect())
+        };
+        for (a, b) in [(48, 48), (97, 50), (130, 61), (300, 49), (400, 400), (513, 100)] {
+            let (a, b) = (number(a, 1), number(b, 2));
+            assert_eq!(a.mul(&b), a.mul_limbs(&b));
+            let nines = Magnitude(vec![999_999_999; a.0.len()]);
+            assert_eq!(nines.mul(&b), nines.mul_limbs(&b));
+            assert_eq!(nines.mul(&nines), nines.mul_limbs(&nines));
+        }
+        assert_eq!(Magnitude::new(1_200).mul_pow10(30).trailing_zeros(), 32);
+        assert_eq!(Magnitude::new(0).trailing_zeros(), 0);
+    }
 
     proptest! {
         #[test]

@@ -4,12 +4,21 @@
 //! significant digits, and not less than the arguments have. Ours are then the same digits as
 //! PostgreSQL's as far as both are right to the last one.
 
-use super::arithmetic::{SIGNIFICANT_DIGITS_MIN, division_by_zero};
+use super::arithmetic::{SIGNIFICANT_DIGITS_MIN, division_by_zero, too_long};
 use super::{DISPLAY_SCALE_MAX, Numeric, overflow};
 use crate::{SqlError, SqlState};
 
 /// Digits to spare.
 const GUARD: i32 = 12;
+
+/// Digits that a power or a logarithm is computed with at most: about a tenth of a second.
+const SERIES_DIGITS_MAX: i32 = 2_000;
+
+/// Digits that a square root is taken of at most: about a tenth of a second.
+const ROOT_DIGITS_MAX: usize = 15_000;
+
+/// Digits that a whole power is computed with at most: about a tenth of a second.
+const POWER_DIGITS_MAX: i64 = 60_000;
 
 type Result<T> = std::result::Result<T, SqlError>;
 
@@ -76,6 +85,9 @@ impl Numeric {
         } else {
             self.magnitude().div_pow10(power.unsigned_abs() as usize).0
         };
+        if radicand.digits() > ROOT_DIGITS_MAX {
+            return Err(too_long("a square root", radicand.digits()));
+        }
         Numeric::finite(false, radicand.sqrt(), scale + 1)?.round(scale)
     }
 
@@ -102,6 +114,7 @@ impl Numeric {
         let halvings = if self.is_zero() { 0 } else { (self.to_f64().abs().log2().max(-8.0) + 8.0) as u32 };
         let whole = i32::try_from(truncated(power.max(0.0))).unwrap_or(0);
         let working = scale + whole + halvings.cast_signed() / 3 + GUARD;
+        check_series(working)?;
         let divisor = Numeric::Small(1i128.checked_shl(halvings).unwrap_or(i128::MAX), 0);
         let x = self.div_to(&divisor, working)?;
         let (mut term, mut sum, mut n) = (Numeric::ONE.round(working)?, Numeric::ONE.round(working)?, 1i64);
@@ -132,6 +145,7 @@ impl Numeric {
 
     fn ln_to(&self, scale: i32) -> Result<Numeric> {
         let working = scale + GUARD;
+        check_series(working)?;
         // x = y * 10^shift with y near 1.
         let near = self.compare(&Numeric::Small(9, 1)).is_ge() && self.compare(&Numeric::Small(2, 0)).is_le();
         let shift = if near { 0 } else { i32::try_from(self.exponent()).map_err(|_| overflow())? };
@@ -225,6 +239,9 @@ impl Numeric {
         }
         // Significant digits that every intermediate product keeps.
         let keep = i64::from(scale) + truncated(result_log.abs()) + 10 + i64::from(GUARD);
+        if keep > POWER_DIGITS_MAX {
+            return Err(too_long("a power", usize::try_from(keep).unwrap_or(0)));
+        }
         let (mut base, mut result, mut n) = (self.clone(), Numeric::ONE, exponent.unsigned_abs());
         loop {
             if n & 1 == 1 {
@@ -326,6 +343,13 @@ fn ln_near_one(x: &Numeric, scale: i32) -> Result<Numeric> {
         sum = sum.add(&term)?;
     }
     sum.mul(&Numeric::Small(2i128 << roots, 0))
+}
+
+fn check_series(digits: i32) -> Result<()> {
+    if digits > SERIES_DIGITS_MAX {
+        return Err(too_long("a power or a logarithm", usize::try_from(digits).unwrap_or(0)));
+    }
+    Ok(())
 }
 
 fn check_logarithm(x: &Numeric) -> Result<()> {

@@ -17,6 +17,7 @@ mod text;
 
 use std::cmp::Ordering;
 
+pub use arithmetic::too_long;
 pub use conversion::{from_base_10000, precision_and_scale, to_base_10000};
 pub use magnitude::Magnitude;
 
@@ -107,6 +108,22 @@ impl Numeric {
         }
     }
 
+    /// How many bytes its mantissa takes beside it.
+    pub fn size(&self) -> usize {
+        if let Numeric::Big(big) = self { big.magnitude.size() } else { 0 }
+    }
+
+    /// How many digits its mantissa has.
+    pub fn digits(&self) -> usize {
+        match self {
+            Numeric::Small(mantissa, _) => {
+                mantissa.unsigned_abs().checked_ilog10().map_or(0, |log| log + 1) as usize
+            }
+            Numeric::Big(big) => big.magnitude.digits(),
+            _ => 0,
+        }
+    }
+
     /// The mantissa without its sign.
     pub fn magnitude(&self) -> Magnitude {
         match self {
@@ -118,13 +135,7 @@ impl Numeric {
 
     /// The power of ten of the first digit; 0 for 0.
     pub fn exponent(&self) -> i64 {
-        let digits = match self {
-            Numeric::Small(mantissa, _) => {
-                mantissa.unsigned_abs().checked_ilog10().map_or(0, |log| log + 1) as usize
-            }
-            Numeric::Big(big) => big.magnitude.digits(),
-            _ => 0,
-        };
+        let digits = self.digits();
         if digits == 0 { 0 } else { digits as i64 - 1 - i64::from(self.scale()) }
     }
 
