@@ -1,5 +1,8 @@
 //! The call into PostgreSQL's grammar, and what its errors are.
 //!
+//! This is the one file of the workspace that has `unsafe` code: the binding in Rust drops the
+//! position of an error, so the C function is called here.
+//!
 //! The C interface gives an error's message and position but not its SQLSTATE, hint or detail, so
 //! those come from a table of messages here: all that the scanner and the grammar raise with
 //! another state than `syntax_error`.
@@ -53,8 +56,9 @@ pub(super) fn parse(text: &str) -> Result<Vec<u8>, SqlError> {
     // SAFETY: The three structures are those of `pg_query.h` in the version that Cargo.lock pins,
     // field by field. The function reads the input up to its zero byte, keeps no pointer to it,
     // and catches its own long jumps; all that it works with is local to the thread. Of its result
-    // either `error` is set, then its message and function are C strings, or `tree` has `length` bytes. Both
-    // belong to the result, are copied before it is freed, and it is freed once.
+    // either `error` is set, and then its message and function are C strings, or `tree` has
+    // `length` bytes. Both belong to the result and are copied before it is freed, which happens
+    // once.
     unsafe {
         let result = pg_query_parse_protobuf_opts(input.as_ptr(), NO_ESCAPE_STRING_WARNING);
         let parsed = if let Some(error) = result.error.as_ref() {
