@@ -37,12 +37,13 @@
 //! another cluster, and nodes that have read different files refuse each other.
 //!
 //! The form of the file, its defaults, and what is refused in it are in `file`, tables in `tables`,
-//! the file of the secret in `secret`.
+//! those that are there for SQL in `sql`, the file of the secret in `secret`.
 //!
 //! Left out: changing a cluster while it runs.
 
 mod file;
 mod secret;
+mod sql;
 mod tables;
 
 use std::fmt;
@@ -86,7 +87,7 @@ pub struct Cluster {
     /// Whether OCC validates along with its locks:
     /// [`plimsoll_txn::attempt::ProtocolOptions::one_round`].
     pub one_round: bool,
-    /// The tables.
+    /// The tables of the file.
     pub tables: Vec<TableSpec>,
     /// How far in the past a snapshot may begin.
     pub max_staleness: Duration,

@@ -463,7 +463,7 @@ impl Engine {
             ..EngineOptions::default()
         };
         let logs = cluster.durability == Durability::Sync;
-        Engine::with_data(cluster.pair, cluster.tables.clone(), options, outside, logs)
+        Engine::with_data(cluster.pair, cluster.all_tables(), options, outside, logs)
     }
 
     /// The nodes that this process is not, or not fully, connected to.

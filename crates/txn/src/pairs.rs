@@ -472,6 +472,12 @@ impl Pair {
         read_only == ReadOnly::Snapshot
     }
 
+    /// Whether there is SQL under it. Its statements read at snapshots and come one by one, and
+    /// clocks tell its sessions what they have to see.
+    pub fn has_sql(self) -> bool {
+        self.scheme == Scheme::Dst && matches!(self.protocol, Protocol::Occ | Protocol::TwoPl)
+    }
+
     /// Whether timestamps are times: readers wait for writers that may commit within their
     /// snapshot, and answers wait until the clock has reached their timestamp.
     pub fn has_times(self) -> bool {
@@ -553,6 +559,15 @@ mod tests {
         assert_eq!(with(Pair::has_scalars), ["dst", "gts"]);
         assert_eq!(with(Pair::has_times), ["dst"]);
         assert_eq!(with(Pair::has_staleness), ["dst"]);
+    }
+
+    #[test]
+    fn sql_is_there_under_pairs_that_can_run_it() {
+        let with: Vec<Pair> = LEGAL_PAIRS.iter().copied().filter(|pair| pair.has_sql()).collect();
+        assert_eq!(with.iter().map(Pair::to_string).collect::<Vec<_>>(), ["occ/dst", "two_pl/dst"]);
+        for pair in with {
+            assert!(pair.interactive().is_ok() && pair.has_snapshots() && pair.has_times(), "{pair}");
+        }
     }
 
     #[test]

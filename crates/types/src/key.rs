@@ -100,6 +100,15 @@ impl Key {
         bytes
     }
 
+    /// One of the key's bytes; `None` behind its end.
+    #[inline]
+    pub fn byte(&self, position: usize) -> Option<u8> {
+        match &self.tail {
+            Some(tail) if position >= SHORT => tail.get(position - SHORT).copied(),
+            _ => (position < self.len()).then(|| (self.head >> (8 * (SHORT - position))) as u8),
+        }
+    }
+
     /// The first `bytes` (at most 8) bytes as an unsigned integer: a partition key.
     #[inline]
     pub fn leading_int(&self, bytes: usize) -> u64 {
@@ -274,6 +283,8 @@ mod tests {
             assert_eq!(&Key::new(a).to_bytes(), a);
             assert_eq!(Key::new(a).len(), a.len());
             assert_eq!(Key::new(a), Key::build().bytes(a).finish());
+            let bytes: Vec<u8> = (0..=a.len()).map_while(|position| Key::new(a).byte(position)).collect();
+            assert_eq!(&bytes, a);
             let encoded = crate::wire::encoded(&Key::new(a));
             assert_eq!(encoded.len(), 2 + a.len());
             assert_eq!(crate::wire::whole(&encoded), Ok(Key::new(a)));

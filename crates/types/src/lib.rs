@@ -22,7 +22,7 @@ pub use components::{Descending, DescendingReader, KeyError, KeyReader};
 pub use held::{HELD_MAX, Held, grouped};
 pub use ids::{ShardId, TableId, TxnId};
 pub use key::{KEY_MAX, Key, KeyBuilder, Order};
-pub use placement::{Moved, Partitioning, Placement, SLOTS, Slot};
+pub use placement::{Moved, Partitioning, Placement, RangePlace, SLOTS, Slot};
 pub use slab::{Slab, Ticket};
 pub use table::{ColumnGroup, IndexKind, TableSpec};
 pub use timestamp::Timestamp;

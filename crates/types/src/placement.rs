@@ -1,10 +1,10 @@
 //! Where a row lives: partition key → slot → shard.
 //!
 //! A table names how many leading bytes of its primary key are its *partition key*, and a function
-//! that turns them into one of [`SLOTS`] slots. Equal partition keys of all tables with one
-//! function share a slot, so a TPC-C warehouse with everything in it is one place. The *placement*
-//! assigns slots to shards. It is the placement map of the cluster, and every shard has one: what
-//! it says of others may be out of date.
+//! that turns them into one of [`SLOTS`] slots; or it has each key say how many they are. Equal
+//! partition keys of all tables with one function share a slot, so a TPC-C warehouse with
+//! everything in it is one place. The *placement* assigns slots to shards. It is the placement map
+//! of the cluster, and every shard has one: what it says of others may be out of date.
 
 use crate::{Key, ShardId};
 
@@ -51,6 +51,37 @@ pub enum Partitioning {
     },
     /// A copy on every shard that holds data: read without a message, written on all of them.
     Everywhere,
+    /// By a hash of a partition key whose length the key itself says, so that one table can have
+    /// rows of many kinds. The first four bytes of a key are a number, which tells the kinds
+    /// apart. The fifth says what the partition key is:
+    ///
+    /// | fifth byte | partition key |
+    /// |---|---|
+    /// | 0 | the whole key |
+    /// | n, 1 to 200 | the first five bytes and n more, or as many as there are |
+    /// | 201 | the first five bytes and a text with its end, as [`KeyBuilder::text`] writes it |
+    ///
+    /// A key with any other fifth byte, with fewer bytes, or with a text that does not end, is its
+    /// own partition key.
+    ///
+    /// [`KeyBuilder::text`]: crate::KeyBuilder::text
+    Own,
+}
+
+/// The fifth byte of a key under [`Partitioning::Own`] whose partition key ends with a text.
+const OWN_TEXT: u8 = 201;
+/// The bytes that precede what the fifth byte of such a key speaks of, itself included.
+const OWN_HEAD: usize = 5;
+
+/// Where the rows of a range of keys may be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RangePlace {
+    /// In this slot: the range lies within one partition key.
+    Slot(Slot),
+    /// In any slot.
+    AnySlot,
+    /// On every shard.
+    Everywhere,
 }
 
 crate::wire!(
@@ -60,6 +91,7 @@ crate::wire!(
         Range { bytes, span } = 2,
         Spread { bytes, within, parts } = 3,
         Everywhere = 4,
+        Own = 5,
     }
 );
 
@@ -68,25 +100,8 @@ impl Partitioning {
     #[inline]
     pub fn slot(&self, key: &Key) -> Option<Slot> {
         Some(match *self {
-            Partitioning::Hash { bytes } => {
-                let mut hash = match bytes {
-                    1..=8 => mix(key.leading_int(usize::from(bytes))),
-                    0 | 9..=15 => {
-                        let head =
-                            if bytes == 0 { key.head() } else { key.head() >> (128 - 8 * u32::from(bytes)) };
-                        mix((head >> 64) as u64 ^ mix(head as u64))
-                    }
-                    _ => mix((key.head() >> 64) as u64 ^ mix(key.head() as u64)),
-                };
-                if bytes == 0 || bytes > 15 {
-                    let tail = key.tail().unwrap_or(&[]);
-                    let end = if bytes == 0 { tail.len() } else { tail.len().min(usize::from(bytes) - 15) };
-                    for &byte in &tail[..end] {
-                        hash = mix(hash ^ u64::from(byte));
-                    }
-                }
-                Slot((hash % SLOTS as u64) as u16)
-            }
+            Partitioning::Hash { bytes } => hashed(key, bytes.into()),
+            Partitioning::Own => hashed(key, own_bytes(key)),
             Partitioning::Modulo { bytes } => Partitioning::modulo(key.leading_int(usize::from(bytes))),
             Partitioning::Range { bytes, span } => {
                 Partitioning::range(key.leading_int(usize::from(bytes)), span)
@@ -100,14 +115,29 @@ impl Partitioning {
         })
     }
 
-    /// How many leading bytes of a primary key decide its slot, 0 for all of them; `None` if every
-    /// shard has a copy.
-    pub fn bytes(&self) -> Option<usize> {
+    /// Where the rows of a range may be whose first key is `low`, and whose end is below `high` or
+    /// the end of the table.
+    pub fn range_place(&self, low: &Key, high: Option<&Key>) -> RangePlace {
+        let (Some(slot), Some(bytes)) = (self.slot(low), self.partition_bytes(low)) else {
+            return RangePlace::Everywhere;
+        };
+        if bytes == 0 || low.len() < bytes {
+            return RangePlace::AnySlot;
+        }
+        let end = Key::new(&low.to_bytes()[..bytes]).prefix_end();
+        let is_within = end.is_none_or(|end| high.is_some_and(|high| *high <= end));
+        if is_within { RangePlace::Slot(slot) } else { RangePlace::AnySlot }
+    }
+
+    /// How many leading bytes of a key decide its slot, 0 for all of them; `None` if every shard
+    /// has a copy.
+    fn partition_bytes(&self, key: &Key) -> Option<usize> {
         match *self {
             Partitioning::Hash { bytes }
             | Partitioning::Modulo { bytes }
             | Partitioning::Range { bytes, .. } => Some(bytes.into()),
             Partitioning::Spread { bytes, within, .. } => Some(usize::from(bytes) + usize::from(within)),
+            Partitioning::Own => Some(own_bytes(key)),
             Partitioning::Everywhere => None,
         }
     }
@@ -129,6 +159,49 @@ impl Partitioning {
     #[inline]
     pub fn range(partition_key: u64, span: u64) -> Slot {
         Slot((partition_key / span % SLOTS as u64) as u16)
+    }
+}
+
+/// The slot of the first `bytes` bytes of a key, by their hash; 0: of all of them.
+#[inline]
+fn hashed(key: &Key, bytes: usize) -> Slot {
+    let mut hash = match bytes {
+        1..=8 => mix(key.leading_int(bytes)),
+        0 | 9..=15 => {
+            let head = if bytes == 0 { key.head() } else { key.head() >> (128 - 8 * bytes) };
+            mix((head >> 64) as u64 ^ mix(head as u64))
+        }
+        _ => mix((key.head() >> 64) as u64 ^ mix(key.head() as u64)),
+    };
+    if bytes == 0 || bytes > 15 {
+        let tail = key.tail().unwrap_or(&[]);
+        let end = if bytes == 0 { tail.len() } else { tail.len().min(bytes - 15) };
+        for &byte in &tail[..end] {
+            hash = mix(hash ^ u64::from(byte));
+        }
+    }
+    Slot((hash % SLOTS as u64) as u16)
+}
+
+/// The length of a key's partition key under [`Partitioning::Own`]; 0 if that is the whole key.
+#[inline]
+fn own_bytes(key: &Key) -> usize {
+    match key.byte(OWN_HEAD - 1) {
+        Some(more @ 1..OWN_TEXT) => OWN_HEAD + usize::from(more),
+        Some(OWN_TEXT) => text_end(key, OWN_HEAD).unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// Where a text in a key ends that begins at `position`: behind the first zero byte and the one
+/// that follows it, unless the two are a zero byte of the text. `None` if it does not end.
+fn text_end(key: &Key, mut position: usize) -> Option<usize> {
+    loop {
+        match (key.byte(position)?, key.byte(position + 1)) {
+            (0, Some(0xff)) => position += 2,
+            (0, next) => return next.map(|_| position + 2),
+            _ => position += 1,
+        }
     }
 }
 
@@ -265,7 +338,6 @@ mod tests {
             [30, 39, 30, 40].map(|s| Some(Slot(s)))
         );
         assert_eq!(slot(3, 9), Some(Partitioning::spread(3, 9, 10)));
-        assert_eq!(spread.bytes(), Some(5));
         assert_eq!(slot(410, 0), Some(Slot(4)), "slots are used again");
     }
 
@@ -281,6 +353,104 @@ mod tests {
             whole.slot(&Key::new(&[1; 20])),
             whole.slot(&Key::new(&[[1; 19].as_slice(), &[2]].concat()))
         );
+    }
+
+    /// Keys under [`Partitioning::Own`]: of two tables, of every kind of partition key, short, whole
+    /// and with more behind it.
+    fn own_keys() -> Vec<Key> {
+        let texts: [&[u8]; 6] = [b"", b"a", b"\0", b"a\0\x01", b"a longer text than fits", &[0xff; 20]];
+        let mut keys = vec![Key::MIN, Key::new(&[0, 0, 64]), Key::build().u32(64).finish()];
+        for table in [64, 65] {
+            let begun = |kind: u8| Key::build().u32(table).u8(kind);
+            for kind in [0, 1, 4, 8, 10, 11, 20, 200, OWN_TEXT, 202, 255] {
+                for more in [0, 1, 3, 4, 5, 10, 11, 12, 30, 200, 201] {
+                    for byte in [0, 1, 7, 0xff] {
+                        keys.push(begun(kind).bytes(&vec![byte; more]).finish());
+                    }
+                    keys.push(begun(kind).bytes(&(1..=more as u8).collect::<Vec<u8>>()).finish());
+                }
+            }
+            for text in texts {
+                for more in [&[] as &[u8], &[0], &[0, 1], &[7; 30]] {
+                    keys.push(begun(OWN_TEXT).byte_string(text).bytes(more).finish());
+                }
+            }
+        }
+        keys
+    }
+
+    /// The partition key of a key, written out as the table of [`Partitioning::Own`] says it.
+    fn own_part(bytes: &[u8]) -> &[u8] {
+        let ends = |at: &usize| bytes[*at] == 0 && bytes.get(at + 1) != Some(&0xff);
+        match bytes.get(4) {
+            Some(&more @ 1..=200) => &bytes[..bytes.len().min(5 + usize::from(more))],
+            // A zero byte of the text is followed by ff, so no zero byte but the last is not.
+            Some(201) => match (5..bytes.len()).find(ends) {
+                Some(at) if at + 1 < bytes.len() => &bytes[..at + 2],
+                _ => bytes,
+            },
+            _ => bytes,
+        }
+    }
+
+    #[test]
+    fn keys_that_name_the_same_partition_key_share_a_slot() {
+        let own = Partitioning::Own;
+        let mut slots = std::collections::BTreeMap::new();
+        let keys = own_keys();
+        for key in &keys {
+            let bytes = key.to_bytes();
+            let slot = own.slot(key).expect("a row is on one shard");
+            let first = *slots.entry(own_part(&bytes).to_vec()).or_insert(slot);
+            assert_eq!(slot, first, "{key:?}");
+        }
+        let distinct: std::collections::BTreeSet<_> = slots.values().collect();
+        assert!(distinct.len() * 10 > slots.len() * 8, "{} slots of {}", distinct.len(), slots.len());
+        let text = |text: &str, more: u32| Key::build().u32(64).u8(201).text(text).u32(more).finish();
+        assert_eq!(own.slot(&text("a\0b", 1)), own.slot(&text("a\0b", 2)));
+        assert_ne!(own.slot(&text("a\0b", 1)), own.slot(&text("a\0c", 1)));
+    }
+
+    #[test]
+    fn a_range_is_in_one_slot_if_it_lies_within_one_partition_key() {
+        let own = Partitioning::Own;
+        let mut keys = own_keys();
+        keys.sort();
+        keys.dedup();
+        let keys: Vec<Key> = keys.into_iter().step_by(3).collect();
+        let (mut within, mut across) = (0, 0);
+        for (place, low) in keys.iter().enumerate() {
+            for (length, high) in keys[place + 1..].iter().map(Some).chain([None]).enumerate() {
+                match own.range_place(low, high) {
+                    RangePlace::Slot(slot) => {
+                        let mut inside = keys[place..=place + length].iter();
+                        assert!(inside.all(|key| own.slot(key) == Some(slot)), "{low:?}..{high:?}");
+                        within += 1;
+                    }
+                    other => {
+                        assert_eq!(other, RangePlace::AnySlot);
+                        across += 1;
+                    }
+                }
+            }
+        }
+        assert!(within > 100 && across > 100, "{within} ranges within partition keys, {across} across");
+        for prefix in [
+            Key::build().u32(64).u8(4).u32(7).finish(),
+            Key::build().u32(64).u8(201).text("a\0b").finish(),
+            Key::build().u32(64).u8(200).bytes(&[0xff; 200]).finish(),
+        ] {
+            let place = own.range_place(&prefix, prefix.prefix_end().as_ref());
+            assert_eq!(Some(place), own.slot(&prefix).map(RangePlace::Slot), "{prefix:?}");
+            assert_eq!(own.range_place(&prefix, None), RangePlace::AnySlot);
+            let table = Key::build().u32(64).finish();
+            assert_eq!(own.range_place(&table, table.prefix_end().as_ref()), RangePlace::AnySlot);
+        }
+        let (low, high) = (Key::of_u64(7), Key::of_u64(8));
+        assert_eq!(Partitioning::Everywhere.range_place(&low, Some(&high)), RangePlace::Everywhere);
+        let hash = |bytes| Partitioning::Hash { bytes }.range_place(&low, Some(&high));
+        assert_eq!((hash(0), hash(9)), (RangePlace::AnySlot, RangePlace::AnySlot));
+        assert_eq!(Some(hash(8)), Partitioning::Hash { bytes: 8 }.slot(&low).map(RangePlace::Slot));
     }
 
     #[test]

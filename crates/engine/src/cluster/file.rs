@@ -8,6 +8,7 @@ use plimsoll_txn::pairs::{Pair, PairError, Protocol, Scheme};
 use plimsoll_txn::timestamp::OracleOptions;
 use serde::{Deserialize, Serialize};
 
+use super::sql::is_of_sql;
 use super::tables::{TableEntry, table};
 use super::{
     CLIENTS_MAX, Cluster, ClusterError, Durability, MAX_STALENESS, NodeConfig, ORACLE_ID, OracleConfig,
@@ -122,8 +123,11 @@ pub(super) fn build(mut file: File, directory: &Path) -> Result<Cluster, Cluster
     let oracle = oracle(file.oracle, pair)?;
     let mut schema = Schema::new();
     for entry in file.table {
-        // An immutable table stays empty until its rows are loaded, while the cluster runs.
-        schema.declare(table(entry)?).map_err(ClusterError::Table)?;
+        let spec = table(entry)?;
+        if !is_of_sql(&spec, pair)? {
+            // An immutable table stays empty until its rows are loaded, while the cluster runs.
+            schema.declare(spec).map_err(ClusterError::Table)?;
+        }
     }
     let secret = secret_file.map(|path| secret(&directory.join(path))).transpose()?;
     let nodes = nodes(file.node, oracle.as_ref().map(|oracle| &oracle.node))?;

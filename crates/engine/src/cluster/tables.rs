@@ -36,6 +36,7 @@ enum By {
     Range,
     Spread,
     Everywhere,
+    Own,
 }
 
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
@@ -67,6 +68,7 @@ pub(super) fn table(entry: TableEntry) -> Result<TableSpec, ClusterError> {
             (Partitioning::Spread { bytes, within, parts }, &["bytes", "within", "parts"])
         }
         By::Everywhere => (Partitioning::Everywhere, &[]),
+        By::Own => (Partitioning::Own, &[]),
     };
     let given = [
         ("bytes", bytes.is_some()),
@@ -117,6 +119,7 @@ pub fn describe_tables(tables: &[TableSpec]) -> String {
                 format!("by = \"spread\", bytes = {bytes}, within = {within}, parts = {parts}")
             }
             Partitioning::Everywhere => "by = \"everywhere\"".to_owned(),
+            Partitioning::Own => "by = \"own\"".to_owned(),
         };
         text += &format!("\n[[table]]\nname = {}\nindex = \"{index}\"\n", quoted(name));
         if groups != &TableSpec::new(name, IndexKind::Hash, Partitioning::Everywhere).groups {
@@ -146,6 +149,7 @@ mod tests {
             Partitioning::Range { bytes: 8, span: u64::from(u32::MAX) },
             Partitioning::Spread { bytes: 4, within: 2, parts: 3 },
             Partitioning::Everywhere,
+            Partitioning::Own,
         ] {
             for index in [IndexKind::Hash, IndexKind::Ordered] {
                 let spec = |number: usize| TableSpec::new(&format!("t{number}"), index, partitioning);

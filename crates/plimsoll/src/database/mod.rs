@@ -47,7 +47,9 @@ use plimsoll_txn::messages::MoveOutcome;
 use plimsoll_txn::pairs::{Pair, Scheme};
 use plimsoll_txn::procedure::Scan;
 use plimsoll_types::{ColumnGroup as StoredColumn, TableId as StoredTable};
-use plimsoll_types::{IndexKind, KEY_MAX, Key, Placement, SLOTS, ShardId, Slot, TableSpec, Timestamp};
+use plimsoll_types::{
+    IndexKind, KEY_MAX, Key, Placement, RangePlace, SLOTS, ShardId, Slot, TableSpec, Timestamp,
+};
 
 use crate::error::Error;
 use crate::find;
@@ -648,24 +650,12 @@ impl Inner {
     /// The shards that may hold rows of a range: one, if the range lies within one partition key;
     /// none if any copy of the table will do.
     fn shards_of(&self, placement: &Placement, scan: &Scan) -> Vec<ShardId> {
-        let table = self.tables()[scan.column.table.index()].clone();
-        let Some(bytes) = table.spec.partitioning.bytes() else {
-            return Vec::new();
-        };
-        let low = scan.low.to_bytes();
-        if bytes > 0 && low.len() >= bytes {
-            let end = Key::new(&low[..bytes]).prefix_end();
-            let within = match (&scan.high, &end) {
-                (Some(high), Some(end)) => high <= end,
-                (_, None) => true,
-                (None, Some(_)) => false,
-            };
-            if within {
-                let slot = table.spec.partitioning.slot(&scan.low);
-                return slot.map(|slot| placement.shard(slot)).into_iter().collect();
-            }
+        let partitioning = self.tables()[scan.column.table.index()].spec.partitioning;
+        match partitioning.range_place(&scan.low, scan.high.as_ref()) {
+            RangePlace::Slot(slot) => vec![placement.shard(slot)],
+            RangePlace::AnySlot => placement.shards(),
+            RangePlace::Everywhere => Vec::new(),
         }
-        placement.shards()
     }
 
     /// The placement map as last learned.

@@ -15,7 +15,7 @@ use std::pin::Pin;
 
 use plimsoll_runtime::{Env, Participant, ShardEnv};
 use plimsoll_store::Holder;
-use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, Timestamp, TxnId};
+use plimsoll_types::{Abort, ColumnGroup, Key, RangePlace, ShardId, TableId, Timestamp, TxnId};
 
 use crate::attempt::{Attempt, Committed, Stop};
 use crate::base::Base;
@@ -591,20 +591,10 @@ impl<S: Scheme> Transaction<S> {
 
 /// The shards that may hold rows of a range: one, if the range lies within one partition key.
 fn shards_of<S: Scheme>(base: &Base<S>, scan: &Scan) -> Vec<ShardId> {
-    let Some(bytes) = base.partitioning(scan.column.table).bytes() else {
-        return vec![base.home(scan.column.table, &scan.low)];
-    };
-    let low = scan.low.to_bytes();
-    if bytes > 0 && low.len() >= bytes {
-        let end = Key::new(&low[..bytes]).prefix_end();
-        let within = match (&scan.high, &end) {
-            (Some(high), Some(end)) => high <= end,
-            (_, None) => true,
-            (None, Some(_)) => false,
-        };
-        if within {
-            return vec![base.home(scan.column.table, &scan.low)];
-        }
+    let table = scan.column.table;
+    match base.partitioning(table).range_place(&scan.low, scan.high.as_ref()) {
+        RangePlace::Slot(slot) => vec![base.owner(slot)],
+        RangePlace::AnySlot => base.shards(),
+        RangePlace::Everywhere => vec![base.home(table, &scan.low)],
     }
-    base.shards()
 }
