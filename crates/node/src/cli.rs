@@ -41,7 +41,7 @@ pub struct StartArgs {
     #[arg(long, value_parser = size, value_name = "SIZE")]
     pub memory: Option<u64>,
     /// Where clients of PostgreSQL connect, such as 127.0.0.1:5432: psql, drivers, pgbench. The
-    /// node trusts all of them, so only a loopback address will do.
+    /// node trusts all of them, so only a loopback address will do. For occ and two_pl under dst.
     #[cfg(feature = "sql")]
     #[arg(long, value_name = "HOST:PORT")]
     pub sql: Option<Endpoint>,
@@ -304,7 +304,8 @@ impl StartArgs {
                 let sync = self.data_dir.is_some().then_some(Durability::Sync);
                 let durability = self.durability.map(Durability::from).or(sync).unwrap_or_default();
                 let node = self.node.unwrap_or(1);
-                (self.described.cluster(node, cores, durability)?, "the command line".to_owned())
+                let is_for_sql = self.sql().is_some();
+                (self.described.cluster(node, cores, durability, is_for_sql)?, "the command line".to_owned())
             }
         };
         let is = cluster.durability;
@@ -363,6 +364,12 @@ impl StartArgs {
             },
         };
         let sql = self.sql();
+        if sql.is_some() && !cluster.pair.has_sql() {
+            refuse!(
+                "--sql: there is no SQL under {}: leave it out, or choose occ or two_pl, and dst, for the cluster",
+                cluster.pair
+            );
+        }
         Ok(StartPlan { cluster, node, data_dir: self.data_dir, memory, sql, log: self.log })
     }
 
@@ -381,8 +388,15 @@ const HTTP: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8401);
 
 impl Described {
     /// The cluster that a file with the same content would describe, checked in the same way.
-    fn cluster(&self, node: u16, cores: usize, durability: Durability) -> Result<Cluster, Refusal> {
-        if self.tables.is_empty() {
+    /// Tables of SQL need not be described.
+    fn cluster(
+        &self,
+        node: u16,
+        cores: usize,
+        durability: Durability,
+        is_for_sql: bool,
+    ) -> Result<Cluster, Refusal> {
+        if self.tables.is_empty() && !is_for_sql {
             refuse!(
                 "a node needs tables: give some, such as --table account:hash --table entry, or a file that describes the \
                  cluster"

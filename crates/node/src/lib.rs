@@ -63,7 +63,7 @@ pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::e
     let engine = Arc::new(engine);
     #[cfg(feature = "sql")]
     if let Some(address) = &plan.sql {
-        sql::serve(&engine, node.id);
+        sql::serve(&engine, cluster, node.id);
         tracing::info!("for SQL: psql -h {} -p {}", sql::host(address), address.port());
     }
     let pair = cluster.pair;

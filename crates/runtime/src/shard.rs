@@ -386,10 +386,16 @@ impl<N: Participant> ShardEnv<N> {
     }
 
     /// Drops all tasks. Tasks hold the environment and the environment holds tasks: this breaks the
-    /// cycle. Connections that no task has accepted are closed as well.
+    /// cycle. What a task holds may start another when it is dropped, which is then dropped as well.
+    /// Connections that no task has accepted are closed.
     pub(crate) fn end(&self) {
-        let tasks = std::mem::take(&mut *self.core.tasks.borrow_mut());
-        drop(tasks);
+        loop {
+            let tasks = self.core.tasks.take();
+            if tasks.is_empty() {
+                break;
+            }
+            drop(tasks);
+        }
         drop(self.core.sockets.take());
     }
 }

@@ -12,6 +12,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use plimsoll_sql::session::{Closed, Places, Stream, World, serve};
+use plimsoll_sql::store::memory::Memory as Database;
 
 /// Statements per measurement.
 const STATEMENTS: u32 = 20_000;
@@ -45,9 +46,15 @@ impl Stream for Memory {
 }
 
 /// Nothing changes.
-struct Still;
+struct Still(Database);
 
 impl World for Still {
+    type Store = Database;
+
+    fn store(&self) -> &Database {
+        &self.0
+    }
+
     fn now_us(&self) -> i64 {
         0
     }
@@ -57,6 +64,8 @@ impl World for Still {
     }
 
     async fn pause(&self) {}
+
+    async fn sleep(&self, _us: u64) {}
 }
 
 fn main() {
@@ -85,7 +94,7 @@ fn main() {
         let measure = |_| {
             let mut memory = Memory { begin: begin.clone(), again: again.clone(), left: STATEMENTS };
             let begun = Instant::now();
-            let Poll::Ready(()) = pin!(serve(&mut memory, &Still, &Places::new(0, 1)))
+            let Poll::Ready(()) = pin!(serve(&mut memory, &Still(Database::default()), &Places::new(0, 1)))
                 .poll(&mut Context::from_waker(Waker::noop()))
             else {
                 unreachable!("nothing waits");

@@ -11,16 +11,22 @@
 //! | [`types`] | values with their text and binary forms | expressions |
 //! | [`functions`] | the registry of functions, operators and casts | storage |
 //! | [`analyze`] | names and type resolution: from parse tree to query | costs |
+//! | [`catalog`] | descriptors of tables | where they are kept |
+//! | [`encoding`] | keys, rows and descriptors as bytes | statements |
 //! | [`execute`] | what evaluates a query | the parser |
+//! | [`store`] | what is asked of the database below | SQL |
 //! | [`session`] | the loop of a connection, its settings and statements | sockets |
 
 pub mod analyze;
+pub mod catalog;
+pub mod encoding;
 pub mod error;
 pub mod execute;
 pub mod functions;
 pub mod parse;
 pub mod session;
 mod stack;
+pub mod store;
 pub mod types;
 pub mod wire;
 

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use beside::{ours, paused, statements};
 use plimsoll_sql::session::{Closed, Places, Stream, World, serve};
+use plimsoll_sql::store::memory::Memory;
 use tokio::net::TcpStream;
 use tokio::task::LocalSet;
 use tokio_postgres::error::SqlState;
@@ -152,9 +153,15 @@ impl Stream for Socket {
 }
 
 /// The world of a shard, whose tasks take turns.
-struct Shard(Instant);
+struct Shard(Instant, Memory);
 
 impl World for Shard {
+    type Store = Memory;
+
+    fn store(&self) -> &Memory {
+        &self.1
+    }
+
     fn now_us(&self) -> i64 {
         i64::try_from(self.0.elapsed().as_micros()).expect("it is short")
     }
@@ -165,6 +172,10 @@ impl World for Shard {
 
     async fn pause(&self) {
         tokio::task::yield_now().await;
+    }
+
+    async fn sleep(&self, us: u64) {
+        tokio::time::sleep(Duration::from_micros(us)).await;
     }
 }
 
@@ -179,7 +190,9 @@ fn shard() -> u16 {
         loop {
             let (socket, _) = listener.accept().await.expect("a connection");
             let places = places.clone();
-            tokio::task::spawn_local(async move { serve(&mut Socket(socket), &Shard(begun), &places).await });
+            tokio::task::spawn_local(async move {
+                serve(&mut Socket(socket), &Shard(begun, Memory::default()), &places).await
+            });
         }
     };
     let serve = move || runtime().block_on(LocalSet::new().run_until(accept));

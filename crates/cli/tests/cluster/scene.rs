@@ -20,6 +20,8 @@ pub struct Scene {
     pub nodes: Vec<Option<Child>>,
     /// Whether nodes keep what is committed, each in a directory of its own.
     kept: bool,
+    /// The ports for SQL, if nodes have some.
+    pub sql: Vec<u16>,
 }
 
 /// Whether the scheme that these keys name has an oracle.
@@ -63,7 +65,13 @@ impl Scene {
         write_secret(&directory.join("secret"), "correct horse battery\n");
         let http = ports.chunks(2).map(|pair| pair[1]).collect();
         let nodes = (0..=shards.len()).map(|_| None).collect();
-        Scene { directory, http, nodes, kept: keys.contains("durability = \"sync\"") }
+        Scene { directory, http, nodes, kept: keys.contains("durability = \"sync\""), sql: Vec::new() }
+    }
+
+    /// The same with a port for SQL at every node.
+    pub fn with_sql(mut self) -> Scene {
+        self.sql = free_ports(self.nodes.len() - 1);
+        self
     }
 
     /// Two nodes and an oracle that is node 3 here, all of them running.
@@ -83,6 +91,9 @@ impl Scene {
         let mut command = plimsoll(&["start", path(&self.file()), who[0], who[1]]);
         if self.kept {
             command.arg("--data-dir").arg(self.data_dir(id));
+        }
+        if let Some(port) = self.sql.get(id - 1) {
+            command.arg("--sql").arg(format!("127.0.0.1:{port}"));
         }
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         self.nodes[id - 1] = Some(child);

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use crate::scene::{free_ports, plimsoll, refused};
+use crate::scene::{Scene, free_ports, plimsoll, refused};
 use crate::waiting::until;
 
 /// A node that is killed when the test ends.
@@ -35,6 +35,67 @@ fn answer(connection: &mut TcpStream) -> (String, Vec<u8>) {
     (types, all)
 }
 
+/// A session with the node that listens there.
+fn session(address: &str) -> TcpStream {
+    let mut connection = until("the node listens", || TcpStream::connect(address).ok());
+    connection.set_read_timeout(Some(Duration::from_secs(60))).expect("it is a socket");
+    let parameters = b"user\0me\0database\0db\0\0";
+    connection.write_all(&(parameters.len() as u32 + 8).to_be_bytes()).expect("the node reads");
+    connection.write_all(&(3u32 << 16).to_be_bytes()).expect("the node reads");
+    connection.write_all(parameters).expect("the node reads");
+    assert!(answer(&mut connection).0.starts_with('R'), "the node asks for no password");
+    connection
+}
+
+/// What a statement answers: the values of all rows, what CommandComplete says, errors with their
+/// state.
+fn said(connection: &mut TcpStream, statement: &str) -> Vec<String> {
+    let (types, mut bytes) = ask(connection, statement);
+    let mut said = Vec::new();
+    for kind in types.chars() {
+        // Messages are without their heads, so each has to be taken apart to find the next.
+        let text = |bytes: &mut Vec<u8>| {
+            let end = bytes.iter().position(|byte| *byte == 0).expect("a text ends");
+            let text = String::from_utf8_lossy(&bytes[..end]).into_owned();
+            bytes.drain(..=end);
+            text
+        };
+        match kind {
+            'T' => {
+                let columns = u16::from_be_bytes([bytes[0], bytes[1]]);
+                bytes.drain(..2);
+                for _ in 0..columns {
+                    text(&mut bytes);
+                    bytes.drain(..18);
+                }
+            }
+            'D' => {
+                let columns = u16::from_be_bytes([bytes[0], bytes[1]]);
+                bytes.drain(..2);
+                for _ in 0..columns {
+                    let length = i32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+                    bytes.drain(..4);
+                    let length = usize::try_from(length).unwrap_or(0);
+                    said.push(String::from_utf8_lossy(&bytes[..length]).into_owned());
+                    bytes.drain(..length);
+                }
+            }
+            'C' => said.push(text(&mut bytes)),
+            'E' => {
+                while bytes[0] != 0 {
+                    let field = text(&mut bytes);
+                    if let Some(state) = field.strip_prefix('C') {
+                        said.push(state.to_owned());
+                    }
+                }
+                bytes.drain(..1);
+            }
+            _ => {}
+        }
+    }
+    said
+}
+
 fn ask(connection: &mut TcpStream, statement: &str) -> (String, Vec<u8>) {
     let mut message = vec![b'Q'];
     message.extend((statement.len() as u32 + 5).to_be_bytes());
@@ -55,26 +116,72 @@ fn clients_of_postgresql_ask_the_shards_of_a_node() {
         .spawn()
         .expect("it starts");
     let _node = Node(node);
-    let connect = || TcpStream::connect(sql).ok();
-    let mut connections = vec![until("the node listens", connect)];
     // More than there are shards, so that each has some.
-    connections.extend((0..7).filter_map(|_| connect()));
-    assert_eq!(connections.len(), 8);
-    for connection in &mut connections {
-        connection.set_read_timeout(Some(Duration::from_secs(60))).expect("it is a socket");
-        let parameters = b"user\0me\0database\0db\0\0";
-        connection.write_all(&(parameters.len() as u32 + 8).to_be_bytes()).expect("the node reads");
-        connection.write_all(&(3u32 << 16).to_be_bytes()).expect("the node reads");
-        connection.write_all(parameters).expect("the node reads");
-        assert!(answer(connection).0.starts_with('R'), "the node asks for no password");
-    }
+    let mut connections: Vec<TcpStream> = (0..8).map(|_| session(sql)).collect();
     for connection in &mut connections {
         let (types, bytes) = ask(connection, "select 6 * 7 as answer, current_user");
         assert_eq!(types, "TDCZ");
         assert!(bytes.windows(2).any(|two| two == b"42") && bytes.windows(2).any(|two| two == b"me"));
         assert!(ask(connection, "select 1 / 0").0.ends_with("EZ"), "an error, and the session goes on");
-        assert_eq!(ask(connection, "select 1; select * from entry").0, "TDCEZ", "no table is seen yet");
+        assert_eq!(
+            ask(connection, "select 1; select * from entry").0,
+            "TDCEZ",
+            "a table of bytes is not seen"
+        );
     }
     let outside = ["start", "--table", "entry", "--listen", other, "--sql", "0.0.0.0:5432"];
     assert!(refused(&outside).contains("it has to be a loopback address"));
+    let without = refused(&["start", "--table", "entry", "--scheme", "none", "--sql", other]);
+    assert!(without.contains("--sql: there is no SQL under occ/none"), "{without}");
+    let taken = refused(&["start", "--table", "plimsoll.sql:hash", "--listen", other]);
+    assert!(taken.contains("table \"plimsoll.sql\": names with a dot in them"), "{taken}");
+}
+
+#[test]
+fn tables_are_made_at_one_node_used_at_all_and_there_after_all_were_killed() {
+    let mut scene = Scene::under("durability = \"sync\"\n", &[1, 2, 1]).with_sql();
+    (1..=3).for_each(|id| scene.start(id));
+    let addresses: Vec<String> = scene.sql.iter().map(|port| format!("127.0.0.1:{port}")).collect();
+    let [mut one, mut two, mut three] = [0, 1, 2].map(|node: usize| session(&addresses[node]));
+    until("all are there", || scene.status().1.then_some(()));
+    let made = "create table t (id int primary key, n int not null); \
+                create table all_over (id int primary key, n int) with (replicated = true)";
+    assert_eq!(said(&mut one, made), ["CREATE TABLE", "CREATE TABLE"]);
+    assert_eq!(said(&mut two, "insert into t select g, 10 from generate_series(1, 100) g"), ["INSERT 0 100"]);
+    assert_eq!(said(&mut three, "select count(*), sum(n) from t"), ["100", "1000", "SELECT 1"]);
+    assert_eq!(said(&mut one, "insert into all_over values (1, 7)"), ["INSERT 0 1"]);
+    assert_eq!(said(&mut three, "select n from all_over where id = 1"), ["7", "SELECT 1"]);
+    // Sums stay, whoever moves what at the same time.
+    std::thread::scope(|scope| {
+        for (number, address) in addresses.iter().enumerate() {
+            scope.spawn(move || {
+                let mut session = session(address);
+                for round in 0..40 {
+                    let (from, to) = (1 + (number * 31 + round * 7) % 100, 1 + (number * 17 + round * 13 + 1) % 100);
+                    let moves = format!(
+                        "begin; update t set n = n - 1 where id = {from}; update t set n = n + 1 where id = {to}; commit"
+                    );
+                    let answer = said(&mut session, &moves);
+                    let done = answer == ["BEGIN", "UPDATE 1", "UPDATE 1", "COMMIT"];
+                    assert!(done || answer.last().map(String::as_str) == Some("40001"), "{answer:?}");
+                    if !done {
+                        // The block has failed, unless it was its COMMIT that did.
+                        ask(&mut session, "rollback");
+                    }
+                    // A statement by itself is tried again by the server.
+                    let alone = "update t set n = n + 0 where id = 1";
+                    assert_eq!(said(&mut session, alone), ["UPDATE 1"]);
+                }
+            });
+        }
+    });
+    assert_eq!(said(&mut two, "select sum(n), count(*) from t"), ["1000", "100", "SELECT 1"]);
+    (1..=3).for_each(|id| scene.kill(id));
+    (1..=3).for_each(|id| scene.start(id));
+    let mut again = session(&addresses[1]);
+    until("all are there again", || scene.status().1.then_some(()));
+    assert_eq!(said(&mut again, "select sum(n), count(*) from t"), ["1000", "100", "SELECT 1"]);
+    assert_eq!(said(&mut again, "select n from all_over"), ["7", "SELECT 1"]);
+    assert_eq!(said(&mut again, "drop table t; select * from t"), ["DROP TABLE", "42P01"]);
+    assert_eq!(said(&mut again, "drop table t"), ["DROP TABLE"], "the error took the first back");
 }

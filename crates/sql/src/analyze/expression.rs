@@ -6,6 +6,7 @@ use pg_query::protobuf::{
     SqlValueFunction, SqlValueFunctionOp as Clock, a_const,
 };
 
+use super::from::Clause;
 use super::names::strings;
 use super::plan::{Expr, Typed};
 use super::{Analyzer, unsupported};
@@ -190,6 +191,10 @@ impl<'a> Analyzer<'a> {
             [] => return Err(functions::confused()),
         };
         let location = column.location;
+        if self.scopes.last().is_some_and(|scope| scope.clause == Clause::Default) {
+            let error = "cannot use column reference in DEFAULT expression";
+            return self.refuse(location, SqlState::FEATURE_NOT_SUPPORTED, error);
+        }
         for (level, scope) in self.scopes.iter().rev().enumerate() {
             match scope.find(table, name) {
                 Ok(Some(place)) => {

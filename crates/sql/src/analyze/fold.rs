@@ -11,6 +11,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::paths;
 use super::plan::{Expr, Plan, Question, Subquery};
 use crate::SqlError;
 use crate::execute::evaluate::{Env, Shared};
@@ -40,21 +41,20 @@ impl<'a> Folder<'a> {
         match plan {
             Plan::Values(rows) => Plan::Values(rows.into_iter().map(|row| self.list(row)).collect()),
             Plan::Function { call, ordinality } => Plan::Function { call: self.expr(call), ordinality },
-            Plan::Filter { input, condition } => {
-                Plan::Filter { input: boxed(self, input), condition: self.expr(condition) }
-            }
+            Plan::Scan(scan) => Plan::Scan(scan),
+            Plan::Filter { input, condition } => paths::filtered(self.plan(*input), self.expr(condition)),
             Plan::Project { input, columns } => {
                 Plan::Project { input: boxed(self, input), columns: self.list(columns) }
             }
             Plan::Sets { input, sets } => Plan::Sets { input: boxed(self, input), sets: self.list(sets) },
-            Plan::Join { left, right, width, condition, outer, lateral } => Plan::Join {
+            Plan::Join { left, right, width, condition, outer, lateral } => paths::joined(Plan::Join {
                 left: boxed(self, left),
                 right: boxed(self, right),
                 width,
                 condition: condition.map(|condition| self.expr(condition)),
                 outer,
                 lateral,
-            },
+            }),
             Plan::Group { input, keys, mut aggregates } => {
                 for aggregate in &mut aggregates {
                     aggregate.arguments = self.list(std::mem::take(&mut aggregate.arguments));

@@ -1,15 +1,18 @@
-//! What a query reads: functions, queries, and these side by side.
+//! What a query reads: tables, functions, queries, and these side by side.
 //!
 //! An item of `FROM` is planned with the row of the items before it one level up, whether or not it
 //! uses them: that is where a function's arguments and a `LATERAL` query find them.
 
+use std::sync::Arc;
+
 use pg_query::NodeEnum;
-use pg_query::protobuf::{Alias, JoinType, Node, RangeFunction, SelectStmt};
+use pg_query::protobuf::{Alias, JoinType, Node, RangeFunction, RangeVar, SelectStmt};
 
 use super::expression::present;
 use super::names::{function_name, strings};
-use super::plan::{Aggregated, Expr, Plan};
-use super::{Analyzer, unsupported};
+use super::plan::{Access, Aggregated, Expr, Plan, Scan};
+use super::{Analyzer, DEPTH_MAX, unsupported};
+use crate::catalog::{Column, Table};
 use crate::functions;
 use crate::types::Oid;
 use crate::{SqlError, SqlState};
@@ -46,6 +49,12 @@ pub enum Clause {
     Function,
     /// `VALUES`
     Values,
+    /// `SET` of an `UPDATE`.
+    Update,
+    /// `RETURNING`
+    Returning,
+    /// What a column is if nothing is said.
+    Default,
     /// `LIMIT`, `OFFSET`
     Limit(&'static str),
     /// `FILTER` of an aggregate.
@@ -62,6 +71,9 @@ impl Clause {
             Clause::Join => Some("JOIN conditions"),
             Clause::Function => Some("functions in FROM"),
             Clause::Values => Some("VALUES"),
+            Clause::Update => Some("UPDATE"),
+            Clause::Returning => Some("RETURNING"),
+            Clause::Default => Some("DEFAULT expressions"),
             Clause::Limit(name) => Some(name),
             Clause::Filter => Some("FILTER"),
         }
@@ -153,9 +165,22 @@ struct Item {
 impl<'a> Analyzer<'a> {
     /// What the items of `FROM` are side by side; a single empty row if there are none.
     pub fn from(&mut self, nodes: &'a [Node]) -> Result<(Plan, Vec<ScopeColumn>), SqlError> {
-        let mut plan = Plan::Values(vec![Vec::new()]);
-        let mut columns: Vec<ScopeColumn> = Vec::new();
-        for (place, node) in nodes.iter().enumerate() {
+        self.beside(Plan::Values(vec![Vec::new()]), Vec::new(), nodes)
+    }
+
+    /// What is there already with the items of `FROM` beside it.
+    pub fn beside(
+        &mut self,
+        mut plan: Plan,
+        mut columns: Vec<ScopeColumn>,
+        nodes: &'a [Node],
+    ) -> Result<(Plan, Vec<ScopeColumn>), SqlError> {
+        if nodes.len() > DEPTH_MAX {
+            let error = format!("there are more than {DEPTH_MAX} items in FROM");
+            return Err(SqlError::new(SqlState::STATEMENT_TOO_COMPLEX, error));
+        }
+        for node in nodes {
+            let first = columns.is_empty();
             self.scopes.push(Scope::new(columns.clone(), Clause::Function));
             let item = self.item(node);
             self.scopes.pop();
@@ -175,7 +200,7 @@ impl<'a> Analyzer<'a> {
                 condition: None,
                 outer: false,
                 // The first meets a single row, so that nothing has to be kept of it.
-                lateral: item.lateral || place == 0,
+                lateral: item.lateral || first,
             };
             columns.extend(item.columns);
         }
@@ -207,18 +232,7 @@ impl<'a> Analyzer<'a> {
                     .common
                     .iter()
                     .rposition(|common| common.name == table.relname && table.schemaname.is_empty());
-                let Some(known) = known else {
-                    let schema = if table.schemaname.is_empty() {
-                        String::new()
-                    } else {
-                        format!("{}.", table.schemaname)
-                    };
-                    return analyzer.refuse(
-                        table.location,
-                        SqlState::UNDEFINED_TABLE,
-                        format!("relation \"{schema}{}\" does not exist", table.relname),
-                    );
-                };
+                let Some(known) = known else { return analyzer.table_item(table) };
                 // The query sees what was before it, and nothing around.
                 let later = analyzer.common.split_off(known);
                 let scopes = std::mem::take(&mut analyzer.scopes);
@@ -271,6 +285,41 @@ impl<'a> Analyzer<'a> {
             }
             _ => Err(unsupported("this kind of item in FROM")),
         })
+    }
+
+    fn table_item(&mut self, range: &'a RangeVar) -> Result<Item, SqlError> {
+        let table = self.table(range)?;
+        let columns = self.columns_of(&table);
+        let plan = Plan::Scan(Scan { table, with_key: false, access: Access::default() });
+        Ok(Item { plan, columns: aliased(columns, range.alias.as_ref())?, lateral: false })
+    }
+
+    /// The columns of a table, as names find them.
+    pub fn columns_of(&self, table: &Table) -> Vec<ScopeColumn> {
+        let column = |column: &Column| ScopeColumn {
+            table: Some(table.name.clone()),
+            name: column.name.clone(),
+            oid: column.oid,
+            modifier: column.modifier,
+        };
+        table.live().map(|(_, live)| column(live)).collect()
+    }
+
+    /// The table of a name.
+    pub fn table(&mut self, range: &RangeVar) -> Result<Arc<Table>, SqlError> {
+        let found = self.catalog.table(&range.schemaname, &range.relname)?;
+        let Some(table) = found else {
+            let schema = match range.schemaname.as_str() {
+                "" => String::new(),
+                schema => format!("{schema}."),
+            };
+            let error = format!("relation \"{schema}{}\" does not exist", range.relname);
+            return self.refuse(range.location, SqlState::UNDEFINED_TABLE, error);
+        };
+        if !self.tables.contains(&table) {
+            self.tables.push(table.clone());
+        }
+        Ok(table)
     }
 
     fn common_item(&mut self, common: &Common<'a>, alias: Option<&'a Alias>) -> Result<Item, SqlError> {

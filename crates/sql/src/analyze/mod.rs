@@ -17,12 +17,14 @@
 //! | `resolve` | which function or operator is meant |
 //! | `coerce` | casts |
 //! | `fold` | constants |
+//! | `paths` | which part of a table is read |
+//! | `write` | statements that write |
 //!
 //! The tree comes from the grammar, but its depth comes from the client: every level is counted
 //! before it is entered, and the stack looked at (`Analyzer::deeper`).
 //!
-//! Left out so far, and refused by name: tables, window functions, grouping sets, recursive
-//! queries, row locks.
+//! Left out so far, and refused by name: window functions, grouping sets, recursive queries, row
+//! locks.
 
 mod call;
 mod coerce;
@@ -31,20 +33,24 @@ mod expression;
 mod fold;
 mod from;
 mod grouping;
-mod names;
+pub mod names;
 mod operator;
 mod order;
+mod paths;
 pub mod plan;
 mod resolve;
 mod select;
 mod sublink;
 mod walk;
+pub mod write;
 
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 
-use pg_query::NodeEnum;
-use pg_query::protobuf::Node;
+use pg_query::protobuf::{LimitOption, Node, ResTarget, SelectStmt, SetOperation, TypeName};
+use pg_query::{DeparseOptions, NodeEnum};
 
+use crate::catalog::Table;
 use crate::execute::Context;
 use crate::execute::evaluate::Shared;
 use crate::execute::fuel::Fuel;
@@ -54,6 +60,7 @@ use crate::{SqlError, SqlState};
 use fold::Folder;
 use from::Scope;
 use plan::Plan;
+use write::Write;
 
 /// Levels of a tree at most; before that the stack may be used up.
 pub const DEPTH_MAX: usize = 1000;
@@ -76,21 +83,32 @@ pub struct Column {
     pub modifier: i32,
 }
 
-/// A planned `SELECT` or `VALUES`.
+/// A planned statement: a query, and what is written with its rows.
 #[derive(Debug)]
 pub struct Query {
     /// Types of the parameters, from `$1` on.
     pub parameters: Vec<Oid>,
-    /// What the rows have.
+    /// What the client's rows have.
     pub columns: Vec<Column>,
-    /// What makes them.
+    /// What makes rows.
     pub plan: Plan,
+    /// What is done with them if they are not for the client.
+    pub write: Option<Write>,
+    /// The tables that it was planned for.
+    pub tables: Vec<Arc<Table>>,
     /// How many queries in expressions there are.
     pub subqueries: usize,
     /// What a constant of it fails with, as soon as it runs.
     pub failure: Option<SqlError>,
     /// Units of work that its constants have taken.
     pub work: usize,
+}
+
+impl Query {
+    /// Whether the client gets rows.
+    pub fn returns_rows(&self) -> bool {
+        self.write.as_ref().is_none_or(|write| write.returning.is_some())
+    }
 }
 
 /// What analysis and execution ask about the session.
@@ -103,6 +121,8 @@ pub trait Catalog {
     fn user(&self) -> &str;
     /// The database.
     fn database(&self) -> &str;
+    /// A table by its name; of the schemas that are looked through if none is named.
+    fn table(&self, schema: &str, name: &str) -> Result<Option<Arc<Table>>, SqlError>;
 }
 
 /// Plans a statement. `given` are the types that a Parse message named, [`Oid::NONE`] if it left
@@ -113,35 +133,31 @@ pub fn analyze(
     given: &[Oid],
     catalog: &dyn Catalog,
 ) -> Result<Query, SqlError> {
-    let Some(NodeEnum::SelectStmt(select)) = &statement.node else {
-        return Err(unsupported("this kind of statement"));
+    let mut analyzer = Analyzer::new(text, given, catalog);
+    let (plan, write, columns) = match &statement.node {
+        Some(NodeEnum::SelectStmt(select)) => {
+            let (plan, outputs) = analyzer.query(select)?;
+            (plan, None, outputs.into_iter().map(|output| output.column).collect())
+        }
+        Some(NodeEnum::InsertStmt(insert)) => writing(analyzer.insert(insert)?),
+        Some(NodeEnum::UpdateStmt(update)) => writing(analyzer.update(update)?),
+        Some(NodeEnum::DeleteStmt(delete)) => writing(analyzer.delete(delete)?),
+        _ => return Err(unsupported("this kind of statement")),
     };
-    let style = Style::from_settings(|name| catalog.setting(name));
-    let open = |oid: &Oid| if *oid == Oid::NONE { Oid::UNKNOWN } else { *oid };
-    let mut analyzer = Analyzer {
-        text,
-        style,
-        parameters: given.iter().map(open).collect(),
-        scopes: Vec::new(),
-        common: Vec::new(),
-        depth: 0,
-        stack: Stack::begin(),
-        subqueries: 0,
-        copied: 0,
-        crossed: usize::MAX,
-    };
-    let (plan, outputs) = analyzer.query(select)?;
-    let columns = outputs.into_iter().map(|output| output.column).collect();
     if let Some(place) = analyzer.parameters.iter().position(|oid| *oid == Oid::UNKNOWN) {
         return Err(SqlError::new(
             SqlState::INDETERMINATE_DATATYPE,
             format!("could not determine data type of parameter ${}", place + 1),
         ));
     }
-    let subqueries = analyzer.subqueries;
     let fuel = Fuel::new(CONSTANTS_FUEL);
     let (plan, failure) = folded(plan, catalog, &analyzer.style, &fuel);
-    Ok(Query { parameters: analyzer.parameters, columns, plan, subqueries, failure, work: fuel.burned() })
+    let Analyzer { parameters, tables, subqueries, .. } = analyzer;
+    Ok(Query { parameters, columns, plan, write, tables, subqueries, failure, work: fuel.burned() })
+}
+
+fn writing((plan, write, columns): (Plan, Write, Vec<Column>)) -> (Plan, Option<Write>, Vec<Column>) {
+    (plan, Some(write), columns)
 }
 
 /// A plan with its constants evaluated, which depend on no time and no chance, and what has failed.
@@ -156,13 +172,50 @@ fn folded(plan: Plan, catalog: &dyn Catalog, style: &Style, fuel: &Fuel) -> (Pla
         backend: 0,
         fuel,
     };
-    let (answers, held) = (RefCell::new(Vec::new()), Cell::new(0));
-    let shared =
-        Shared { context: &context, parameters: &[], answers: &answers, held: &held, stack: Stack::begin() };
+    let (answers, held, fetch) = (RefCell::new(Vec::new()), Cell::new(0), RefCell::new(None));
+    let shared = Shared {
+        context: &context,
+        parameters: &[],
+        answers: &answers,
+        held: &held,
+        fetch: &fetch,
+        stack: Stack::begin(),
+    };
     let mut folder = Folder::new(&shared);
     let plan = folder.plan(plan);
     (plan, folder.failure)
 }
+
+/// An error with its place in a statement's text.
+pub fn placed(text: &str, location: i32, error: SqlError) -> SqlError {
+    let Ok(location) = usize::try_from(location) else { return error };
+    let before = text.get(..location).map_or(0, |before| before.chars().count());
+    error.at(u32::try_from(before + 1).unwrap_or(u32::MAX))
+}
+
+/// The type of a name, and its modifier.
+pub fn type_of(name: &TypeName, text: &str, catalog: &dyn Catalog) -> Result<(Oid, i32), SqlError> {
+    Analyzer::new(text, &[], catalog).type_name(name)
+}
+
+/// An expression as text.
+pub fn printed(expression: &Node) -> Result<String, SqlError> {
+    let print = || {
+        let target = ResTarget { val: Some(Box::new(expression.clone())), ..ResTarget::default() };
+        let node = Node { node: Some(NodeEnum::ResTarget(Box::new(target))) };
+        let mut select = SelectStmt { target_list: vec![node], ..SelectStmt::default() };
+        select.set_op(SetOperation::SetopNone);
+        select.set_limit_option(LimitOption::Default);
+        NodeEnum::SelectStmt(Box::new(select)).deparse(DeparseOptions::default())
+    };
+    // All of it recurses, some of it in C.
+    let text = stacker::maybe_grow(PRINTING_STACK, PRINTING_STACK, print);
+    let text = text.map_err(|error| SqlError::new(SqlState::INTERNAL_ERROR, error.to_string()))?;
+    Ok(text.strip_prefix("SELECT ").unwrap_or(&text).to_owned())
+}
+
+/// Bytes of stack for printing an expression of as many levels as there may be.
+const PRINTING_STACK: usize = 16 << 20;
 
 /// The error of what is recognised and not there.
 pub fn unsupported(what: &str) -> SqlError {
@@ -175,6 +228,9 @@ const PARAMETERS_MAX: usize = 65_535;
 /// What analysis knows at a point of the tree.
 pub struct Analyzer<'a> {
     text: &'a str,
+    catalog: &'a dyn Catalog,
+    /// The tables that were found.
+    tables: Vec<Arc<Table>>,
     style: Style,
     parameters: Vec<Oid>,
     /// What names mean: of the query at hand last, of the ones around it before.
@@ -191,11 +247,27 @@ pub struct Analyzer<'a> {
 }
 
 impl<'a> Analyzer<'a> {
+    fn new(text: &'a str, given: &[Oid], catalog: &'a dyn Catalog) -> Analyzer<'a> {
+        let open = |oid: &Oid| if *oid == Oid::NONE { Oid::UNKNOWN } else { *oid };
+        Analyzer {
+            text,
+            catalog,
+            tables: Vec::new(),
+            style: Style::from_settings(|name| catalog.setting(name)),
+            parameters: given.iter().map(open).collect(),
+            scopes: Vec::new(),
+            common: Vec::new(),
+            depth: 0,
+            stack: Stack::begin(),
+            subqueries: 0,
+            copied: 0,
+            crossed: usize::MAX,
+        }
+    }
+
     /// An error with its place, which the tree has in bytes and a client gets in characters.
     fn at(&self, location: i32, error: SqlError) -> SqlError {
-        let Ok(location) = usize::try_from(location) else { return error };
-        let before = self.text.get(..location).map_or(0, |before| before.chars().count());
-        error.at(u32::try_from(before + 1).unwrap_or(u32::MAX))
+        placed(self.text, location, error)
     }
 
     fn refuse<T>(&self, location: i32, state: SqlState, message: impl Into<String>) -> Result<T, SqlError> {

@@ -20,6 +20,16 @@ fn string_of(node: &Node) -> Option<&str> {
     }
 }
 
+/// The text of an option's value.
+pub fn text_of(node: &Node) -> Option<String> {
+    match &node.node {
+        Some(NodeEnum::String(string)) => Some(string.sval.clone()),
+        Some(NodeEnum::Boolean(value)) => Some(value.boolval.to_string()),
+        Some(NodeEnum::Integer(value)) => Some(value.ival.to_string()),
+        _ => None,
+    }
+}
+
 /// The number of an integer constant.
 fn integer_of(node: &Node) -> Option<i32> {
     match &node.node {

@@ -1,11 +1,11 @@
 //! What analysis makes of a statement: a tree of plans over trees of expressions.
 //!
 //! A plan makes rows; an expression makes a value of a row. A column of the row at hand has level
-//! 0, one of the row of the query around it level 1, and so on. Tables and joins will be plans
-//! beside those that are here; the expressions stay.
+//! 0, one of the row of the query around it level 1, and so on.
 
 use std::sync::Arc;
 
+use crate::catalog::Table;
 use crate::functions::Function;
 use crate::types::{Datum, Oid};
 
@@ -243,9 +243,41 @@ pub enum Combine {
     Except,
 }
 
+/// Which keys of a table are read: those whose first columns have these values, and whose next one
+/// lies between these.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Access {
+    /// Values of the first columns of the primary key.
+    pub equal: Vec<Expr>,
+    /// The least value of the next, and whether it is one of them.
+    pub low: Option<(Expr, bool)>,
+    /// The largest, and whether it is one of them.
+    pub high: Option<(Expr, bool)>,
+}
+
+/// The rows of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scan {
+    /// Which table.
+    pub table: Arc<Table>,
+    /// Whether the row's key is a column behind the others.
+    pub with_key: bool,
+    /// Which of its rows.
+    pub access: Access,
+}
+
+impl Scan {
+    /// How many columns its rows have.
+    pub fn width(&self) -> usize {
+        self.table.live().count() + usize::from(self.with_key)
+    }
+}
+
 /// What makes rows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
+    /// Rows of a table.
+    Scan(Scan),
     /// Rows of expressions.
     Values(Vec<Vec<Expr>>),
     /// The rows of a function.

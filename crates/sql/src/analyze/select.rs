@@ -192,7 +192,7 @@ impl<'a> Analyzer<'a> {
     }
 
     /// A result, or all columns.
-    fn target(&mut self, target: &'a ResTarget, targets: &mut Vec<Target>) -> Result<(), SqlError> {
+    pub fn target(&mut self, target: &'a ResTarget, targets: &mut Vec<Target>) -> Result<(), SqlError> {
         let node = present(&target.val)?;
         if let Some(NodeEnum::ColumnRef(column)) = &node.node
             && let Some(NodeEnum::AStar(_)) = column.fields.last().and_then(|field| field.node.as_ref())

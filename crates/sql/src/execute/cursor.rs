@@ -12,6 +12,7 @@ use super::fuel::Halt;
 use super::group::Group;
 use super::join::Join;
 use super::rows::{Directed, Key, Row, bulk, hold, hold_row, keyed};
+use super::scan::Scanning;
 use super::trail::Trail;
 use crate::analyze::plan::{Direction, Expr, Plan};
 use crate::functions::{Rows, confused};
@@ -23,6 +24,8 @@ pub type Next = Result<Option<Row>, Halt>;
 
 /// The state of a plan that runs.
 pub enum Cursor {
+    /// The rows of a table.
+    Scan(Box<Scanning>),
     /// How many rows have come, and the trail of the one at hand.
     Values(usize, Trail),
     /// The rows of a function.
@@ -82,6 +85,7 @@ impl Cursor {
     /// Before the first row.
     pub fn new(plan: &Plan) -> Cursor {
         match plan {
+            Plan::Scan(_) => Cursor::Scan(Box::default()),
             Plan::Values(_) => Cursor::Values(0, Trail::default()),
             Plan::Function { .. } => {
                 Cursor::Function(Box::new(Called { trail: Trail::default(), rows: None, count: 0 }))
@@ -112,6 +116,7 @@ impl Cursor {
     pub fn next(&mut self, plan: &Plan, env: &Env<'_>) -> Next {
         env.shared.stack.check()?;
         match (self, plan) {
+            (Cursor::Scan(scanning), Plan::Scan(scan)) => scanning.next(scan, env),
             (Cursor::Values(place, trail), Plan::Values(rows)) => {
                 let Some(row) = rows.get(*place) else { return Ok(None) };
                 env.fuel().row()?;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::Context;
 use super::fuel::{Fuel, Halt};
 use super::rows::{Row, bulk};
+use super::scan::Fetch;
 use super::subquery::Answer;
 use super::trail::Trail;
 use crate::analyze::plan::Expr;
@@ -25,6 +26,8 @@ pub struct Shared<'a> {
     pub answers: &'a RefCell<Vec<Option<Answer>>>,
     /// Bytes that it holds.
     pub held: &'a Cell<usize>,
+    /// What a scan asks for, and what it has got.
+    pub fetch: &'a RefCell<Option<Fetch>>,
     /// Where the recursion of its evaluation has begun.
     pub stack: Stack,
 }

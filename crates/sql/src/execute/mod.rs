@@ -17,18 +17,23 @@ pub mod fuel;
 mod group;
 mod join;
 pub(crate) mod rows;
+pub mod scan;
 mod subquery;
 pub mod trail;
 
 use std::cell::{Cell, RefCell};
 
 use crate::SqlError;
+use crate::analyze::plan::Expr;
 use crate::analyze::{Catalog, Query};
+use crate::functions::confused;
 use crate::stack::Stack;
+use crate::store::{Pair, Range};
 use crate::types::{Datum, Style};
 use cursor::Cursor;
 use evaluate::{Env, Shared};
 use fuel::{Fuel, Halt};
+use scan::Fetch;
 use trail::Trail;
 
 /// What a run asks of its surroundings.
@@ -58,6 +63,8 @@ pub enum Step {
     Row(Vec<Datum>),
     /// A pause: with new fuel it goes on.
     Pause,
+    /// A scan needs rows of this range: [`Run::fetched`] takes them.
+    Fetch(Range),
     /// The end: there are no more rows.
     End,
 }
@@ -69,6 +76,7 @@ pub struct Run {
     /// What queries in expressions have come to that depend on nothing around them.
     answers: RefCell<Vec<Option<subquery::Answer>>>,
     held: Cell<usize>,
+    fetch: RefCell<Option<Fetch>>,
 }
 
 impl Query {
@@ -79,11 +87,45 @@ impl Query {
             cursor: Cursor::new(&self.plan),
             answers: RefCell::new(vec![None; self.subqueries]),
             held: Cell::new(0),
+            fetch: RefCell::new(None),
         }
     }
 }
 
 impl Run {
+    /// Begins anew, with the same parameters; another query may have taken the place of the first.
+    pub fn restart(&mut self, query: &Query) {
+        *self = query.start(std::mem::take(&mut self.parameters));
+    }
+
+    /// Rows that a scan has asked for, with what is left of its range.
+    pub fn fetched(&mut self, pairs: Vec<Pair>, left: Option<Range>) {
+        self.fetch.replace(Some(Fetch::Found(pairs, left)));
+    }
+
+    /// The values of expressions without queries in them, over a row.
+    pub fn values(
+        &self,
+        exprs: &[Expr],
+        row: &[Datum],
+        context: &Context<'_>,
+    ) -> Result<Vec<Datum>, SqlError> {
+        let shared = Shared {
+            context,
+            parameters: &self.parameters,
+            answers: &self.answers,
+            held: &self.held,
+            fetch: &self.fetch,
+            stack: Stack::begin(),
+        };
+        let trail = Trail::default();
+        match Env::begin(&shared, &trail).inside(row).values(exprs) {
+            Ok(values) => Ok(values),
+            Err(Halt::Failed(error)) => Err(error),
+            Err(Halt::Pause) => Err(confused()),
+        }
+    }
+
     /// Goes on to the next row, a pause, or the end.
     pub fn next(&mut self, query: &Query, context: &Context<'_>) -> Result<Step, SqlError> {
         if let Some(failure) = &query.failure {
@@ -94,12 +136,19 @@ impl Run {
             parameters: &self.parameters,
             answers: &self.answers,
             held: &self.held,
+            fetch: &self.fetch,
             stack: Stack::begin(),
         };
         match self.cursor.next(&query.plan, &Env::begin(&shared, &Trail::default())) {
             Ok(Some(row)) => Ok(Step::Row(row)),
             Ok(None) => Ok(Step::End),
-            Err(Halt::Pause) => Ok(Step::Pause),
+            Err(Halt::Pause) => {
+                let wanted = self.fetch.get_mut().take_if(|fetch| matches!(fetch, Fetch::Wanted(_)));
+                Ok(match wanted {
+                    Some(Fetch::Wanted(range)) => Step::Fetch(range),
+                    _ => Step::Pause,
+                })
+            }
             Err(Halt::Failed(error)) => Err(error),
         }
     }

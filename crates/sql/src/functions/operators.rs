@@ -24,6 +24,11 @@ pub fn named(name: &str, prefix: bool) -> impl Iterator<Item = &'static Operator
     all.iter().filter(move |operator| (operator.left == Oid::NONE) == prefix)
 }
 
+/// The name of the operator that a function is called by.
+pub fn symbol(function: u32) -> Option<&'static str> {
+    OPERATORS.iter().find(|operator| operator.function == function).map(|operator| operator.name)
+}
+
 #[rustfmt::skip]
 operators! {
     640 "!~" NAME TEXT 1252;

@@ -28,6 +28,7 @@ mod depth;
 mod grammar;
 
 use std::ops::Range;
+use std::rc::Rc;
 
 use pg_query::protobuf::{Node, ParseResult, Token};
 use prost::Message;
@@ -48,8 +49,8 @@ const STACK_BYTES: usize = 64 << 10;
 /// A statement of a text.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Statement {
-    /// Its tree. Locations in it are bytes of the whole text.
-    pub node: Node,
+    /// Its tree, which is shared: to copy it takes a stack as deep as it is. Locations in it are bytes of the whole text.
+    pub node: Rc<Node>,
     /// Which bytes of the text it is, without the semicolon.
     pub text: Range<usize>,
 }
@@ -79,7 +80,7 @@ pub fn parse(text: &str) -> Result<Vec<Statement>, SqlError> {
             Ok(length) if length > 0 => begin.saturating_add(length).min(text.len()),
             _ => text.len(),
         };
-        Some(Statement { node: *raw.stmt?, text: begin..end.max(begin) })
+        Some(Statement { node: Rc::new(*raw.stmt?), text: begin..end.max(begin) })
     });
     Ok(statements.collect())
 }

@@ -13,14 +13,16 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::cancel::Place;
+use super::copy::{Copying, takes_rows};
+use super::data::Data;
 use super::portal::{Body, Portal, Prepared, Work, ends_transaction};
 use super::running::UNITS_PER_TURN;
 use super::settings::Settings;
 use super::transaction::{Portals, Transaction};
-use super::{Closed, KEPT_BYTES_MAX, Line, Stop, Stream, World};
-use crate::analyze::analyze;
+use super::{Closed, KEPT_BYTES_MAX, Line, Stop, Stream, World, conflict};
 use crate::execute::fuel::Fuel;
 use crate::parse::{self, Statement};
+use crate::store::Store;
 use crate::types::{Format, Oid, Style};
 use crate::wire::backend;
 use crate::wire::frame::{self, Frame};
@@ -31,12 +33,25 @@ use pg_query::NodeEnum;
 /// Microseconds in a millisecond, which timeouts are in.
 const US_PER_MS: i64 = 1_000;
 
+/// For how long a statement that meets conflicts is run again.
+const RETRIED_FOR_US: i64 = 10_000_000;
+
+/// Bound of the pause before a statement is run again for the first time. It doubles each time.
+const FIRST_PAUSE_US: u64 = 50;
+
+/// How often it doubles: up to 50 ms.
+const DOUBLINGS: u32 = 10;
+
 /// A session: what a connection has between its messages.
-pub(super) struct Session<'a, W> {
+pub(super) struct Session<'a, W: World> {
     pub(super) world: &'a W,
     pub(super) place: Place,
     pub(super) settings: Settings,
     pub(super) transaction: Transaction,
+    /// Rows that are coming.
+    pub(super) copying: Option<Copying>,
+    /// The database's transaction below it.
+    pub(super) data: Data<<W::Store as Store>::Transaction>,
     pub(super) statements: BTreeMap<String, Rc<Prepared>>,
     pub(super) portals: BTreeMap<String, Portal>,
     /// What text forms depend on.
@@ -51,11 +66,23 @@ pub(super) struct Session<'a, W> {
     pub(super) statement_us: i64,
     /// Whether messages are skipped up to the next Sync.
     skipping: bool,
+    /// Whether a Sync follows the message at hand, so that its transaction can end with it.
+    pub(super) is_alone: bool,
 }
 
 /// Carries out messages until there are no more.
 pub(super) async fn converse<S: Stream, W: World>(
     mut session: Session<'_, W>,
+    line: &mut Line<'_, S>,
+    arrived: &mut Vec<u8>,
+) -> Result<(), Closed> {
+    let ended = carry_out_all(&mut session, line, arrived).await;
+    session.roll_back().await;
+    ended
+}
+
+async fn carry_out_all<S: Stream, W: World>(
+    session: &mut Session<'_, W>,
     line: &mut Line<'_, S>,
     arrived: &mut Vec<u8>,
 ) -> Result<(), Closed> {
@@ -65,6 +92,7 @@ pub(super) async fn converse<S: Stream, W: World>(
             match frame::next(arrived.get(at..).unwrap_or_default()) {
                 Ok(Some(frame)) => {
                     at += frame.bytes;
+                    session.is_alone = arrived.get(at) == Some(&b'S');
                     if !session.handle(frame, line).await? {
                         return line.flush().await;
                     }
@@ -104,10 +132,13 @@ impl<'a, W: World> Session<'a, W> {
             generation: 0,
             settings,
             transaction: Transaction::new(),
+            copying: None,
+            data: Data::new(),
             statements: BTreeMap::new(),
             portals: BTreeMap::new(),
             statement_us: 0,
             skipping: false,
+            is_alone: false,
         }
     }
 
@@ -116,20 +147,36 @@ impl<'a, W: World> Session<'a, W> {
         if self.skipping && !matches!(frame.kind, b'S' | b'X') {
             return Ok(true);
         }
+        // In the extended protocol an error is followed by a Sync, and so is one of its COPY.
+        let mut is_extended = matches!(frame.kind, b'P' | b'B' | b'D' | b'E' | b'C' | b'H');
+        if let Some(copying) = &self.copying {
+            is_extended = copying.rest.is_none();
+            if matches!(frame.kind, b'H' | b'S') {
+                return Ok(true);
+            }
+        }
         let carried_out = match Message::decode(frame) {
             Ok(Message::Terminate) => return Ok(false),
             Ok(message) => self.carry_out(message, line).await,
-            Err(error) => Err(Stop::Error(error)),
+            Err(error) => {
+                self.copying = None;
+                Err(Stop::Error(error))
+            }
         };
-        match carried_out {
-            Ok(()) => Ok(true),
-            Err(Stop::Closed) => Err(Closed),
-            Err(Stop::Error(error)) => {
-                self.failed(&error, line);
+        let stopped = match carried_out {
+            Ok(()) => None,
+            Err(Stop::Closed) => return Err(Closed),
+            Err(Stop::Error(error)) => Some(error),
+            Err(Stop::Conflict(why)) => Some(conflict(why)),
+        };
+        match stopped {
+            None => Ok(true),
+            Some(error) => {
+                self.failed(&error, line).await;
                 if error.severity == Severity::Fatal {
                     return Ok(false);
                 }
-                if matches!(frame.kind, b'P' | b'B' | b'D' | b'E' | b'C' | b'H') {
+                if is_extended {
                     self.skipping = true;
                 } else {
                     self.ready(line);
@@ -144,10 +191,20 @@ impl<'a, W: World> Session<'a, W> {
         message: Message<'_>,
         line: &mut Line<'_, S>,
     ) -> Result<(), Stop> {
+        if let Some(copying) = self.copying.take() {
+            return Box::pin(self.copy(copying, message, line)).await;
+        }
         match message {
             // In a box, because the future of every message would have its size.
             Message::Query(text) => Box::pin(self.query(text, line)).await,
-            Message::Execute { portal, limit } => self.execute(portal, limit, line).await,
+            Message::Parse { name, text, types } => Box::pin(self.parse(name, text, types, line)).await,
+            Message::Execute { portal, limit } => Box::pin(self.execute(portal, limit, line)).await,
+            Message::Sync => {
+                self.skipping = false;
+                self.finish().await?;
+                self.ready(line);
+                Ok(())
+            }
             message => Ok(self.answer(message, line)?),
         }
     }
@@ -155,7 +212,6 @@ impl<'a, W: World> Session<'a, W> {
     /// Carries out a message that nothing has to be awaited for.
     fn answer<S: Stream>(&mut self, message: Message<'_>, line: &mut Line<'_, S>) -> Result<(), SqlError> {
         match message {
-            Message::Parse { name, text, types } => self.parse(name, text, types, line)?,
             Message::Bind(bind) => self.bind(&bind, line)?,
             Message::Describe(target) => self.describe(target, line)?,
             Message::Close(target) => {
@@ -166,11 +222,6 @@ impl<'a, W: World> Session<'a, W> {
                 backend::close_complete(&mut line.out);
             }
             Message::Flush => line.due = true,
-            Message::Sync => {
-                self.skipping = false;
-                self.finish();
-                self.ready(line);
-            }
             Message::FunctionCall => {
                 let error = "function calls by identifier are not supported";
                 return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, error));
@@ -183,9 +234,48 @@ impl<'a, W: World> Session<'a, W> {
             // may have sent them before it knew that its COPY has failed.
             Message::CopyData(_) | Message::CopyDone | Message::CopyFail(_) => {}
             // The callers' own.
-            Message::Query(_) | Message::Execute { .. } | Message::Terminate => {}
+            Message::Query(_)
+            | Message::Parse { .. }
+            | Message::Execute { .. }
+            | Message::Sync
+            | Message::Terminate => {}
         }
         Ok(())
+    }
+
+    /// Carries out a message while rows are coming. After an error no more are taken.
+    async fn copy<S: Stream>(
+        &mut self,
+        mut copying: Copying,
+        message: Message<'_>,
+        line: &mut Line<'_, S>,
+    ) -> Result<(), Stop> {
+        match message {
+            Message::CopyData(bytes) => {
+                self.copied(&mut copying, bytes, line).await?;
+                self.copying = Some(copying);
+                Ok(())
+            }
+            Message::CopyDone => {
+                let tag = self.copy_done(&mut copying, line).await?;
+                if copying.rest.as_ref().is_some_and(|rest| rest.statements.len() == 0) {
+                    self.finish().await?;
+                }
+                backend::command_complete(&mut line.out, &tag);
+                match copying.rest {
+                    Some(rest) => self.go_on_with(rest, line).await,
+                    None => Ok(()),
+                }
+            }
+            Message::CopyFail(why) => {
+                let error = format!("COPY from stdin failed: {why}");
+                Err(SqlError::new(SqlState::QUERY_CANCELED, error).into())
+            }
+            _ => {
+                let error = "unexpected message during COPY from stdin";
+                Err(SqlError::new(SqlState::PROTOCOL_VIOLATION, error).into())
+            }
+        }
     }
 
     /// A simple query.
@@ -197,64 +287,141 @@ impl<'a, W: World> Session<'a, W> {
         if statements.is_empty() {
             backend::empty_query(&mut line.out);
         }
-        let (text, several) = (Rc::from(text), statements.len() > 1);
-        let last = statements.len();
-        for (number, statement) in (1..).zip(statements) {
+        let several = statements.len() > 1;
+        let rest = Rest { text: Rc::from(text), several, statements: statements.into_iter() };
+        self.go_on_with(rest, line).await
+    }
+
+    /// Runs the statements of a simple query that have not been run.
+    pub(super) async fn go_on_with<S: Stream>(
+        &mut self,
+        mut rest: Rest,
+        line: &mut Line<'_, S>,
+    ) -> Result<(), Stop> {
+        while let Some(statement) = rest.statements.next() {
             self.start();
-            if several {
+            if rest.several {
                 self.transaction.several();
             }
-            let Some(node) = &statement.node.node else { continue };
-            let controls = matches!(node, NodeEnum::TransactionStmt(_));
-            if !ends_transaction(node) {
+            if let Some(copy) = statement.node.node.as_ref().and_then(takes_rows) {
                 self.transaction.check()?;
+                let copying = self.copy_in(copy, &mut line.out).await?;
+                self.copying = Some(copying.before(rest));
+                line.due = true;
+                return Ok(());
             }
-            let place = statement.text.clone();
-            let work = match self.understand(statement, &text, &[]) {
-                Ok(Body::Empty) => continue,
-                Ok(Body::Query(query)) if query.parameters.is_empty() => {
-                    let run = query.start(Vec::new());
-                    Work::Query(query, run)
+            let is_last = rest.statements.len() == 0;
+            let is_all = !rest.several && !self.data.is_used();
+            self.data.use_for(is_all);
+            let mut tries = self.tries(line);
+            loop {
+                let stopped = match self.statement(&statement, &rest.text, is_last, line).await {
+                    Ok(()) => break,
+                    Err(stopped) => stopped,
+                };
+                if !is_all {
+                    return Err(stopped);
                 }
-                Ok(Body::Query(_)) => return Err(no_parameter(&text, place).into()),
-                Ok(Body::Utility(node)) => self.utility(&node, &text, &mut line.out)?,
-                Err(error) if error.state == SqlState::INDETERMINATE_DATATYPE => {
-                    return Err(no_parameter(&text, place).into());
-                }
-                Err(error) => return Err(error.into()),
-            };
-            if let Some(columns) = work.columns() {
-                backend::columns(&mut line.out, columns, |_| Format::Text);
-            }
-            let mut work = work;
-            // The last statement's transaction ends before its CommandComplete says so, that of
-            // others only if they are told to.
-            self.run(&mut work, &[], None, line).await?;
-            if controls || number == last {
-                self.finish();
+                self.again(stopped, &mut tries, line).await?;
+                self.data.use_for(true);
             }
         }
-        self.finish();
+        self.finish().await?;
         self.ready(line);
         Ok(())
     }
 
+    /// A statement of a simple query.
+    async fn statement<S: Stream>(
+        &mut self,
+        statement: &Statement,
+        text: &Rc<str>,
+        is_last: bool,
+        line: &mut Line<'_, S>,
+    ) -> Result<(), Stop> {
+        let Some(node) = &statement.node.node else { return Ok(()) };
+        let controls = matches!(node, NodeEnum::TransactionStmt(_));
+        if !ends_transaction(node) {
+            self.transaction.check()?;
+        }
+        let place = || statement.text.clone();
+        let mut work = match self.understand(statement, text, &[]).await {
+            Ok(Body::Empty) => return Ok(()),
+            Ok(Body::Query(query)) if query.parameters.is_empty() => {
+                let run = query.start(Vec::new());
+                Work::Query(query, run)
+            }
+            Ok(Body::Query(_)) => return Err(no_parameter(text, place()).into()),
+            Ok(Body::Utility(node)) => self.utility(&node, text, &mut line.out).await?,
+            Err(Stop::Error(error)) if error.state == SqlState::INDETERMINATE_DATATYPE => {
+                return Err(no_parameter(text, place()).into());
+            }
+            Err(stop) => return Err(stop),
+        };
+        if let Some(columns) = work.columns() {
+            backend::columns(&mut line.out, columns, |_| Format::Text);
+        }
+        let tag = self.run(&mut work, &[], None, line).await?;
+        // The last statement's transaction ends before its CommandComplete says so, that of others
+        // only if they are told to.
+        if controls || is_last {
+            self.finish().await?;
+        }
+        if let Some(tag) = tag {
+            backend::command_complete(&mut line.out, &tag);
+        }
+        Ok(())
+    }
+
+    /// What is known before a statement is run for the first time.
+    pub(super) fn tries<S: Stream>(&self, line: &Line<'_, S>) -> Tries {
+        let since_us = self.world.now_us();
+        Tries { since_us, count: 0, replies: line.out.len(), writes: line.writes }
+    }
+
+    /// Undoes what a statement has done that is to be run again, or says why it is not: it is not
+    /// alone in its transaction, the client has seen some of it, or it has been tried for long.
+    pub(super) async fn again<S: Stream>(
+        &mut self,
+        stopped: Stop,
+        tries: &mut Tries,
+        line: &mut Line<'_, S>,
+    ) -> Result<(), Stop> {
+        let waited_us = self.world.now_us().saturating_sub(tries.since_us);
+        let can = self.transaction.is_single() && line.writes == tries.writes && waited_us < RETRIED_FOR_US;
+        if !can || !matches!(stopped, Stop::Conflict(_)) {
+            return Err(stopped);
+        }
+        line.out.truncate(tries.replies);
+        self.roll_back().await;
+        self.transaction.again(&self.settings);
+        let bound_us = FIRST_PAUSE_US << tries.count.min(DOUBLINGS);
+        tries.count += 1;
+        self.world.sleep(self.world.random() % bound_us).await;
+        if self.place.is_cancelled() {
+            self.place.begin();
+            let error = "canceling statement due to user request";
+            return Err(SqlError::new(SqlState::QUERY_CANCELED, error).into());
+        }
+        Ok(())
+    }
+
     /// Understands a statement: names, types, parameters.
-    pub(super) fn understand(
-        &self,
-        statement: Statement,
+    pub(super) async fn understand(
+        &mut self,
+        statement: &Statement,
         text: &str,
         given: &[Oid],
-    ) -> Result<Body, SqlError> {
+    ) -> Result<Body, Stop> {
         match &statement.node.node {
             None => Ok(Body::Empty),
-            Some(NodeEnum::SelectStmt(_)) => {
+            Some(node) if is_query(node) => {
                 self.burn_for(text.get(statement.text.clone()).unwrap_or_default());
-                let query = analyze(&statement.node, text, given, &self.settings)?;
+                let query = self.plan(&statement.node, text, given).await?;
                 self.fuel.burn(query.work);
                 Ok(Body::Query(Rc::new(query)))
             }
-            Some(_) => Ok(statement.node.node.map_or(Body::Empty, |node| Body::Utility(Box::new(node)))),
+            Some(_) => Ok(Body::Utility(Rc::clone(&statement.node))),
         }
     }
 
@@ -278,10 +445,14 @@ impl<'a, W: World> Session<'a, W> {
     }
 
     /// What began by itself ends.
-    pub(super) fn finish(&mut self) {
-        if self.transaction.finish(&self.settings) {
-            self.end_portals(Portals::End);
+    pub(super) async fn finish(&mut self) -> Result<(), Stop> {
+        if self.transaction.ends_by_itself() {
+            self.commit().await?;
+            if self.transaction.finish(&self.settings) {
+                self.end_portals(Portals::End);
+            }
         }
+        Ok(())
     }
 
     /// Portals end with what they were opened in.
@@ -297,10 +468,13 @@ impl<'a, W: World> Session<'a, W> {
     }
 
     /// A message has failed.
-    fn failed<S: Stream>(&mut self, error: &SqlError, line: &mut Line<'_, S>) {
+    async fn failed<S: Stream>(&mut self, error: &SqlError, line: &mut Line<'_, S>) {
         backend::error(&mut line.out, error);
         let portals = self.transaction.fail(&self.settings);
         self.end_portals(portals);
+        if self.transaction.is_beyond_repair() {
+            self.roll_back().await;
+        }
     }
 
     /// Tells what has changed, and that the session is ready.
@@ -309,6 +483,34 @@ impl<'a, W: World> Session<'a, W> {
         backend::ready(&mut line.out, self.transaction.status());
         line.due = true;
     }
+}
+
+/// What is left of a simple query.
+pub(super) struct Rest {
+    text: Rc<str>,
+    /// Whether it has several statements.
+    several: bool,
+    statements: std::vec::IntoIter<Statement>,
+}
+
+/// A statement that may be run again.
+pub(super) struct Tries {
+    /// When it was run first, in microseconds since 2000.
+    since_us: i64,
+    /// How often it was run again.
+    count: u32,
+    /// Bytes of replies to what was before it.
+    replies: usize,
+    /// How often replies were written before.
+    writes: u64,
+}
+
+/// Whether a statement is planned.
+pub(super) fn is_query(node: &NodeEnum) -> bool {
+    matches!(
+        node,
+        NodeEnum::SelectStmt(_) | NodeEnum::InsertStmt(_) | NodeEnum::UpdateStmt(_) | NodeEnum::DeleteStmt(_)
+    )
 }
 
 /// The error of a parameter where there are none: which, and where.

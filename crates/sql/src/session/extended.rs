@@ -6,8 +6,10 @@ use std::rc::Rc;
 use pg_query::NodeEnum;
 
 use super::conversation::Session;
+use super::copy::takes_rows;
 use super::portal::{Body, Portal, Prepared, Progress, Work, ends_transaction};
 use super::{Line, Stop, Stream, World};
+use crate::functions::confused;
 use crate::parse;
 use crate::types::{self, Datum, Format, Oid};
 use crate::wire::backend;
@@ -17,13 +19,13 @@ use crate::{SqlError, SqlState};
 
 impl<W: World> Session<'_, W> {
     /// Prepares a statement.
-    pub(super) fn parse<S: Stream>(
+    pub(super) async fn parse<S: Stream>(
         &mut self,
         name: &str,
         text: &str,
         types: Vec<u32>,
         line: &mut Line<'_, S>,
-    ) -> Result<(), SqlError> {
+    ) -> Result<(), Stop> {
         self.begin();
         if name.is_empty() {
             self.statements.remove("");
@@ -33,20 +35,21 @@ impl<W: World> Session<'_, W> {
         let statement = statements.pop();
         if !statements.is_empty() {
             let error = "cannot insert multiple commands into a prepared statement";
-            return Err(SqlError::new(SqlState::SYNTAX_ERROR, error));
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, error).into());
         }
         if !statement.as_ref().and_then(|it| it.node.node.as_ref()).is_none_or(ends_transaction) {
             self.transaction.check()?;
         }
-        let body = match statement {
+        let body = match &statement {
             None => Body::Empty,
-            Some(statement) => self.understand(statement, text, &given)?,
+            Some(statement) => self.understand(statement, text, &given).await?,
         };
-        let parameters = match &body {
-            Body::Query(query) => query.parameters.clone(),
-            Body::Empty | Body::Utility(_) => given,
+        let (parameters, node) = match &body {
+            Body::Query(query) if query.tables.is_empty() => (query.parameters.clone(), None),
+            Body::Query(query) => (query.parameters.clone(), statement.map(|statement| statement.node)),
+            Body::Empty | Body::Utility(_) => (given, None),
         };
-        self.keep(name, Prepared { text: Rc::from(text), body, parameters })?;
+        self.keep(name, Prepared { text: Rc::from(text), node, body, parameters })?;
         backend::parse_complete(&mut line.out);
         Ok(())
     }
@@ -109,11 +112,14 @@ impl<W: World> Session<'_, W> {
             return Err(SqlError::new(SqlState::PROTOCOL_VIOLATION, error));
         }
         let progress = match &prepared.body {
-            Body::Query(query) => Progress::Running(Work::Query(Rc::clone(query), query.start(parameters))),
+            Body::Query(query) => {
+                Progress::Running(Box::new(Work::Query(Rc::clone(query), query.start(parameters))))
+            }
             Body::Empty | Body::Utility(_) => Progress::Fresh,
         };
         let (formats, level) = (bind.results.clone(), self.transaction.level());
-        self.portals.insert(bind.portal.to_owned(), Portal { prepared, formats, level, progress });
+        self.portals
+            .insert(bind.portal.to_owned(), Portal { prepared, formats, level, progress, is_begun: false });
         backend::bind_complete(&mut line.out);
         Ok(())
     }
@@ -192,29 +198,98 @@ impl<W: World> Session<'_, W> {
         }
         // Taken out while it runs: an error ends it.
         let Some(mut portal) = self.portals.remove(name) else { return Err(no_portal(name).into()) };
-        let progress = std::mem::replace(&mut portal.progress, Progress::Finished);
-        let ended = self.transaction.ended();
-        let (mut work, controls) = match (progress, &prepared.body) {
-            (Progress::Running(work), _) => (work, false),
-            (Progress::Fresh, Body::Utility(node)) => {
-                let controls = matches!(**node, NodeEnum::TransactionStmt(_));
-                (self.utility(node, &prepared.text, &mut line.out)?, controls)
-            }
-            (Progress::Fresh | Progress::Finished, _) => {
-                let error = format!("portal \"{name}\" cannot be run");
-                return Err(SqlError::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, error).into());
-            }
-        };
-        self.run(&mut work, &portal.formats, limit, line).await?;
-        if controls {
-            self.finish();
+        if matches!(portal.progress, Progress::Fresh)
+            && let Some(copy) = prepared.body.utility().and_then(takes_rows)
+        {
+            self.data.use_for(false);
+            self.copying = Some(self.copy_in(copy, &mut line.out).await?);
+            line.due = true;
+            return Ok(());
         }
-        if !matches!(work, Work::Done(_)) {
-            portal.progress = Progress::Running(work);
+        // Nothing has been done before it in its transaction, and nothing comes behind it.
+        let is_all = self.is_alone && !portal.is_begun && !self.data.is_used();
+        self.data.use_for(is_all);
+        let ended = self.transaction.ended();
+        let mut tries = self.tries(line);
+        let tag = loop {
+            let stopped = match self.go_on(name, &mut portal, limit, line).await {
+                Ok(tag) => break tag,
+                Err(stopped) => stopped,
+            };
+            if !is_all {
+                return Err(stopped);
+            }
+            self.again(stopped, &mut tries, line).await?;
+            self.data.use_for(true);
+            portal.begin_again();
+        };
+        match tag {
+            Some(tag) => backend::command_complete(&mut line.out, &tag),
+            None => backend::portal_suspended(&mut line.out),
         }
         if self.transaction.ended() == ended && portal.level <= self.transaction.level() {
             self.portals.insert(name.to_owned(), portal);
         }
+        Ok(())
+    }
+
+    /// Runs a portal to its end or to a limit, and ends its transaction if that ends with it. Returns
+    /// what CommandComplete says at the end.
+    async fn go_on<S: Stream>(
+        &mut self,
+        name: &str,
+        portal: &mut Portal,
+        limit: Option<u32>,
+        line: &mut Line<'_, S>,
+    ) -> Result<Option<String>, Stop> {
+        let prepared = Rc::clone(&portal.prepared);
+        let mut controls = false;
+        if let (Progress::Fresh, Body::Utility(node)) = (&portal.progress, &prepared.body) {
+            controls = matches!(node.node, Some(NodeEnum::TransactionStmt(_)));
+            // Finished, if it fails.
+            portal.progress = Progress::Finished;
+            let work = self.utility(node, &prepared.text, &mut line.out).await?;
+            portal.progress = Progress::Running(Box::new(work));
+        }
+        let Progress::Running(work) = &mut portal.progress else {
+            let error = format!("portal \"{name}\" cannot be run");
+            return Err(SqlError::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, error).into());
+        };
+        // One that has sent rows goes on with what it was planned for.
+        if !portal.is_begun {
+            self.renew(&prepared, work).await?;
+        }
+        portal.is_begun = true;
+        // COPY sends all its lines, whatever the limit.
+        let limit = limit.filter(|_| !matches!(**work, Work::Copy(..)));
+        let tag = self.run(work, &portal.formats, limit, line).await?;
+        if tag.is_some() && matches!(**work, Work::Done(_)) {
+            portal.progress = Progress::Finished;
+        }
+        if controls || self.is_alone && tag.is_some() {
+            self.finish().await?;
+        }
+        Ok(tag)
+    }
+
+    /// Plans a query anew if a table has changed since.
+    pub(super) async fn renew(&mut self, prepared: &Prepared, work: &mut Work) -> Result<(), Stop> {
+        let Work::Query(query, run) = work else { return Ok(()) };
+        let Some(tree) = &prepared.node else { return Ok(()) };
+        let node = match &tree.node {
+            Some(NodeEnum::PrepareStmt(prepare)) => prepare.query.as_deref().ok_or_else(confused)?,
+            _ => tree,
+        };
+        if self.is_current(query).await? {
+            return Ok(());
+        }
+        let planned = self.plan(node, &prepared.text, &prepared.parameters).await?;
+        if planned.columns != query.columns {
+            let error = "cached plan must not change result type";
+            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, error).into());
+        }
+        run.restart(&planned);
+        *query = Rc::new(planned);
         Ok(())
     }
 }

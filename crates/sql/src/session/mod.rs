@@ -10,6 +10,10 @@
 //! | `utility` | statements that are no queries: `SET`, `SHOW`, `PREPARE`, ... |
 //! | `transaction` | blocks and savepoints |
 //! | `settings` | settings, and what transactions do to them |
+//! | `data` | the database's transaction below the session's |
+//! | `writing` | `INSERT`, `UPDATE`, `DELETE` |
+//! | `definition` | tables made and dropped |
+//! | `copy`, `lines` | `COPY`, and how its lines are written |
 //! | `cancel` | the places of sessions, and requests to cancel |
 //!
 //! A session is a future over two traits: a [`Stream`] that its bytes come and go by, and a
@@ -35,7 +39,11 @@
 
 mod cancel;
 mod conversation;
+mod copy;
+mod data;
+mod definition;
 mod extended;
+mod lines;
 mod login;
 mod portal;
 mod running;
@@ -44,14 +52,16 @@ mod settings;
 mod tests;
 mod transaction;
 mod utility;
+mod writing;
 
 use std::future::Future;
 use std::sync::Arc;
 
 pub use cancel::{Place, Places};
 
-use crate::SqlError;
+use crate::store::{Failure, Store};
 use crate::wire::backend;
+use crate::{SqlError, SqlState};
 
 /// Bytes of replies that are held back at most before the session waits for the client.
 const OUT_BYTES_MAX: usize = 64 << 10;
@@ -74,6 +84,12 @@ pub trait Stream {
 
 /// What a session has of its surroundings.
 pub trait World {
+    /// The database.
+    type Store: Store;
+
+    /// The database.
+    fn store(&self) -> &Self::Store;
+
     /// The time, in microseconds since 2000-01-01.
     fn now_us(&self) -> i64;
 
@@ -82,6 +98,9 @@ pub trait World {
 
     /// Lets others run.
     fn pause(&self) -> impl Future<Output = ()>;
+
+    /// Waits for some microseconds.
+    fn sleep(&self, us: u64) -> impl Future<Output = ()>;
 }
 
 /// Serves a connection until either end ends it.
@@ -107,6 +126,8 @@ pub async fn refuse<S: Stream>(stream: &mut S, error: &SqlError) {
 enum Stop {
     /// An error for the client.
     Error(SqlError),
+    /// The database has ended the transaction, which may be tried again. The text says why.
+    Conflict(&'static str),
     /// There is no client.
     Closed,
 }
@@ -115,6 +136,22 @@ impl From<SqlError> for Stop {
     fn from(error: SqlError) -> Stop {
         Stop::Error(error)
     }
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Stop {
+        match failure {
+            Failure::Conflict(why) => Stop::Conflict(why),
+            Failure::Error(error) => Stop::Error(error),
+        }
+    }
+}
+
+/// The error of a transaction that is not tried again.
+fn conflict(why: &str) -> SqlError {
+    let error = "could not serialize access due to concurrent transactions";
+    let error = SqlError::new(SqlState::SERIALIZATION_FAILURE, error);
+    error.detail(format!("{why}.")).hint("The transaction might succeed if retried.")
 }
 
 impl From<Closed> for Stop {
@@ -129,17 +166,20 @@ struct Line<'a, S> {
     out: Vec<u8>,
     /// Whether the client is waiting for them.
     due: bool,
+    /// How often replies were written.
+    writes: u64,
 }
 
 impl<'a, S: Stream> Line<'a, S> {
     fn new(stream: &'a mut S) -> Line<'a, S> {
-        Line { stream, out: Vec::new(), due: false }
+        Line { stream, out: Vec::new(), due: false, writes: 0 }
     }
 
     /// Writes what there is.
     async fn flush(&mut self) -> Result<(), Closed> {
         self.due = false;
         if !self.out.is_empty() {
+            self.writes += 1;
             for piece in self.out.chunks(OUT_BYTES_MAX) {
                 self.stream.write(piece).await?;
             }

@@ -6,11 +6,16 @@
 //! after many short statements, the session lets the other tasks of the shard run, looks for a
 //! request to cancel and at the clock, and goes on.
 
+use std::rc::Rc;
+
 use super::conversation::Session;
+use super::lines::Form;
 use super::portal::Work;
 use super::{Closed, Line, Stop, Stream, World};
 use crate::analyze::Query;
-use crate::execute::{Context, Step};
+use crate::execute::rows::{MEMORY_MAX, Row, weight};
+use crate::execute::{Context, Run, Step};
+use crate::functions::confused;
 use crate::types::{self, Datum, Format};
 use crate::wire::backend;
 use crate::wire::frontend::format_of;
@@ -23,59 +28,112 @@ pub(super) const UNITS_PER_TURN: u32 = 256;
 const BYTES_PER_UNIT: usize = 16;
 
 impl<W: World> Session<'_, W> {
-    /// Runs work to its end or to a limit of rows, sends the rows, and says how it ended.
+    /// Runs work to its end or to a limit of rows and sends the rows. Returns what CommandComplete
+    /// says at its end, and nothing at the limit.
     pub(super) async fn run<S: Stream>(
         &mut self,
         work: &mut Work,
         formats: &[Format],
         limit: Option<u32>,
         line: &mut Line<'_, S>,
-    ) -> Result<(), Stop> {
+    ) -> Result<Option<String>, Stop> {
         if let Work::Done(tag) = work {
-            backend::command_complete(&mut line.out, tag);
-            return Ok(());
+            return Ok(Some(tag.clone()));
         }
-        if matches!(work, Work::Query(..)) {
+        if matches!(work, Work::Query(..) | Work::Copy(..)) {
             self.transaction.queried(&self.settings);
         }
         let deadline_us = self.timeout_us.map(|timeout_us| self.statement_us.saturating_add(timeout_us));
         // Statements before this one may have spent the fuel.
         self.fuel.burn(1);
         self.pause_if_spent(deadline_us, line).await?;
+        if let Work::Query(query, run) = work
+            && query.write.is_some()
+        {
+            let query = Rc::clone(query);
+            let (rows, tag) = self.write(&query, run, deadline_us, line).await?;
+            // Its run stays, because it has the parameters if the statement is run again.
+            let run = std::mem::replace(run, query.start(Vec::new()));
+            *work = Work::Written(query, run, rows.into_iter(), tag);
+        }
         let mut rows: u64 = 0;
         while limit.is_none_or(|limit| rows < u64::from(limit)) {
             match self.step(work)? {
                 Step::Row(row) => {
-                    self.encode(&row, work, formats, &mut line.out)?;
+                    match work {
+                        Work::Copy(query, _, form) => self.encode_line(&row, query, form, &mut line.out)?,
+                        _ => self.encode(&row, work, formats, &mut line.out)?,
+                    }
                     rows += 1;
                     line.give_way().await?;
                 }
                 Step::Pause => self.pause_if_spent(deadline_us, line).await?,
+                Step::Fetch(range) => {
+                    let (pairs, left) = self.scan(range).await?;
+                    if let Work::Query(_, run) | Work::Copy(_, run, _) = work {
+                        run.fetched(pairs, left);
+                    }
+                }
                 Step::End => {
-                    let tag = match work {
-                        Work::Rows(_, _, tag) => (*tag).to_owned(),
-                        _ => format!("SELECT {rows}"),
-                    };
-                    backend::command_complete(&mut line.out, &tag);
-                    return Ok(());
+                    return Ok(Some(match work {
+                        Work::Rows(_, _, tag) | Work::Written(_, _, _, tag) | Work::Done(tag) => tag.clone(),
+                        Work::Query(..) => format!("SELECT {rows}"),
+                        Work::Copy(..) => {
+                            backend::copy_done(&mut line.out);
+                            format!("COPY {rows}")
+                        }
+                    }));
                 }
             }
         }
-        backend::portal_suspended(&mut line.out);
-        Ok(())
+        Ok(None)
+    }
+
+    /// The rows of a query, all of them; 53200 if they take too much memory.
+    pub(super) async fn all_rows<S: Stream>(
+        &mut self,
+        query: &Query,
+        run: &mut Run,
+        deadline_us: Option<i64>,
+        line: &mut Line<'_, S>,
+    ) -> Result<Vec<Row>, Stop> {
+        let (mut rows, mut bytes) = (Vec::new(), 0);
+        loop {
+            match self.with_context(|context| run.next(query, context))? {
+                Step::Row(row) => {
+                    bytes += row.iter().map(weight).sum::<usize>();
+                    if bytes > MEMORY_MAX {
+                        let error = SqlError::new(SqlState::OUT_OF_MEMORY, "out of memory");
+                        let detail = "The rows that the statement is to write take too much.";
+                        return Err(error.detail(detail).hint("Write them in several statements.").into());
+                    }
+                    rows.push(row);
+                }
+                Step::Pause => self.pause_if_spent(deadline_us, line).await?,
+                Step::Fetch(range) => {
+                    let (pairs, left) = self.scan(range).await?;
+                    run.fetched(pairs, left);
+                }
+                Step::End => return Ok(rows),
+            }
+        }
     }
 
     /// Goes on to the next row, a pause, or the end.
     fn step(&self, work: &mut Work) -> Result<Step, SqlError> {
         match work {
             Work::Done(_) => Ok(Step::End),
-            Work::Rows(_, rows, _) => Ok(rows.next().map_or(Step::End, Step::Row)),
-            Work::Query(query, run) => self.with_context(|context| run.next(query, context)),
+            Work::Rows(_, rows, _) | Work::Written(_, _, rows, _) => {
+                Ok(rows.next().map_or(Step::End, Step::Row))
+            }
+            Work::Query(query, run) | Work::Copy(query, run, _) => {
+                self.with_context(|context| run.next(query, context))
+            }
         }
     }
 
     /// Calls with what a query may ask of the session.
-    fn with_context<T>(&self, call: impl FnOnce(&Context<'_>) -> T) -> T {
+    pub(super) fn with_context<T>(&self, call: impl FnOnce(&Context<'_>) -> T) -> T {
         let context = Context {
             catalog: &self.settings,
             style: &self.style,
@@ -112,8 +170,27 @@ impl<W: World> Session<'_, W> {
         })
     }
 
+    /// A row as a line of `COPY`.
+    fn encode_line(
+        &self,
+        row: &[Datum],
+        query: &Query,
+        form: &Form,
+        out: &mut Vec<u8>,
+    ) -> Result<(), SqlError> {
+        let mut fields = Vec::with_capacity(row.len());
+        for (datum, column) in row.iter().zip(&query.columns) {
+            let mut text = String::new();
+            if !datum.is_null() {
+                types::print(datum, column.oid, &self.style, &mut text)?;
+            }
+            fields.push((!datum.is_null()).then_some(text));
+        }
+        backend::copy_data(out, &form.line(fields.iter().map(Option::as_deref)))
+    }
+
     /// Pauses if the fuel is spent, and looks whether the statement is to go on.
-    async fn pause_if_spent<S: Stream>(
+    pub(super) async fn pause_if_spent<S: Stream>(
         &mut self,
         deadline_us: Option<i64>,
         line: &mut Line<'_, S>,
@@ -158,6 +235,8 @@ impl<W: World> Session<'_, W> {
                 match run.next(query, context)? {
                     Step::Row(row) => return Ok(row),
                     Step::Pause => context.fuel.refill(),
+                    // There is no table in it.
+                    Step::Fetch(_) => return Err(confused()),
                     Step::End => return Ok(Vec::new()),
                 }
             }

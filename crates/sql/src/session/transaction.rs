@@ -12,8 +12,8 @@
 //! They differ in one thing: `SET LOCAL` warns in the first only, as it does in PostgreSQL. A
 //! `BEGIN` in either makes a block of what was there, the statements before it included.
 //!
-//! What a transaction changes is only settings as yet. They are remembered as a whole at its begin
-//! and at each savepoint.
+//! What it changes in the database is in `data`. Settings are remembered as a whole at its begin and
+//! at each savepoint.
 
 use super::settings::{Changes, Progress, Settings};
 use crate::analyze::Catalog;
@@ -115,6 +115,31 @@ impl Transaction {
     /// How many savepoints it is in.
     pub(super) fn level(&self) -> usize {
         self.savepoints.len()
+    }
+
+    /// Whether it is that of a single statement, which can be run again.
+    pub(super) fn is_single(&self) -> bool {
+        self.state == State::Single
+    }
+
+    /// Whether it is over with the message that it began with.
+    pub(super) fn ends_by_itself(&self) -> bool {
+        matches!(self.state, State::Single | State::Several)
+    }
+
+    /// Whether a `COMMIT` would commit.
+    pub(super) fn can_commit(&self) -> bool {
+        matches!(self.state, State::Several | State::Block)
+    }
+
+    /// Whether nothing can be done in it but to end it.
+    pub(super) fn is_beyond_repair(&self) -> bool {
+        self.state == State::Idle || self.state == State::Failed && self.savepoints.is_empty()
+    }
+
+    /// Its statement is run again.
+    pub(super) fn again(&self, settings: &Settings) {
+        settings.restore(self.begin.clone());
     }
 
     /// Whether `SET LOCAL` has a transaction to be local to.

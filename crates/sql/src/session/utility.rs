@@ -10,27 +10,36 @@ use pg_query::protobuf::{
     a_const,
 };
 
-use super::World;
-use super::conversation::Session;
+use super::conversation::{Session, is_query};
 use super::portal::{Body, Prepared, Work};
 use super::settings;
-use super::transaction::{Done, warning};
+use super::transaction::{Done, Portals, warning};
+use super::{Stop, World};
 use crate::analyze::{Catalog, Column, Query, analyze};
+use crate::functions::confused;
 use crate::types::{self, Datum, Oid, Zone};
 use crate::wire::backend;
 use crate::{Severity, SqlError, SqlState};
 
 impl<W: World> Session<'_, W> {
     /// Carries out a statement that is no query. What it has to say beside its result is appended.
-    pub(super) fn utility(
+    pub(super) async fn utility(
         &mut self,
-        node: &NodeEnum,
+        tree: &Rc<Node>,
         text: &Rc<str>,
         out: &mut Vec<u8>,
-    ) -> Result<Work, SqlError> {
+    ) -> Result<Work, Stop> {
+        let node = tree.node.as_ref().ok_or_else(confused)?;
         match node {
+            NodeEnum::CreateStmt(_)
+            | NodeEnum::DropStmt(_)
+            | NodeEnum::TruncateStmt(_)
+            | NodeEnum::AlterTableStmt(_) => {
+                return self.define(node, text, out).await;
+            }
+            NodeEnum::CopyStmt(copy) if !copy.is_from => return self.copy_out(copy, out).await,
             NodeEnum::TransactionStmt(statement) => {
-                let done = self.control(statement)?;
+                let done = self.control(statement).await?;
                 if let Some(warning) = done.warning {
                     self.notice(&warning, out);
                 }
@@ -39,8 +48,8 @@ impl<W: World> Session<'_, W> {
             }
             NodeEnum::VariableSetStmt(statement) => self.set(statement, out),
             NodeEnum::VariableShowStmt(statement) => self.show(&statement.name),
-            NodeEnum::PrepareStmt(statement) => self.prepare(statement, text),
-            NodeEnum::ExecuteStmt(statement) => self.execute_prepared(statement, text),
+            NodeEnum::PrepareStmt(statement) => return self.prepare(tree, statement, text).await,
+            NodeEnum::ExecuteStmt(statement) => return self.execute_prepared(statement, text).await,
             NodeEnum::DeallocateStmt(statement) if statement.name.is_empty() => {
                 self.statements.clear();
                 done("DEALLOCATE ALL")
@@ -67,24 +76,31 @@ impl<W: World> Session<'_, W> {
             NodeEnum::ListenStmt(_) => done("LISTEN"),
             NodeEnum::UnlistenStmt(_) => done("UNLISTEN"),
             NodeEnum::CheckPointStmt(_) => done("CHECKPOINT"),
+            // There is nothing that a table would have to be rid of, and no statistics.
+            NodeEnum::VacuumStmt(vacuum) => {
+                let tag = if vacuum.is_vacuumcmd { "VACUUM" } else { "ANALYZE" };
+                if vacuum.is_vacuumcmd {
+                    self.transaction.prevent("VACUUM")?;
+                }
+                done(tag)
+            }
             other => {
                 let error = format!("{} is not supported", construct(other));
                 Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, error))
             }
         }
+        .map_err(Stop::from)
     }
 
     /// What the rows of a prepared statement have, if it has rows.
     pub(super) fn columns_of<'p>(&self, prepared: &'p Prepared) -> Option<Cow<'p, [Column]>> {
-        let node = match &prepared.body {
-            Body::Empty => return None,
-            Body::Query(query) => return Some(Cow::Borrowed(&query.columns)),
-            Body::Utility(node) => node.as_ref(),
-        };
-        match node {
+        if let Body::Query(query) = &prepared.body {
+            return query.returns_rows().then_some(Cow::Borrowed(&query.columns));
+        }
+        match prepared.body.utility()? {
             NodeEnum::VariableShowStmt(show) => self.shown_columns(&show.name).ok().map(Cow::Owned),
             NodeEnum::ExecuteStmt(execute) => match &self.prepared(&execute.name).ok()?.body {
-                Body::Query(query) => Some(Cow::Owned(query.columns.clone())),
+                Body::Query(query) => query.returns_rows().then(|| Cow::Owned(query.columns.clone())),
                 Body::Empty | Body::Utility(_) => None,
             },
             _ => None,
@@ -92,7 +108,7 @@ impl<W: World> Session<'_, W> {
     }
 
     /// Tells the client what it wants to be told.
-    fn notice(&self, notice: &SqlError, out: &mut Vec<u8>) {
+    pub(super) fn notice(&self, notice: &SqlError, out: &mut Vec<u8>) {
         let least = self.settings.setting("client_min_messages").unwrap_or_default();
         let wanted = match notice.severity {
             Severity::Notice => !["warning", "error"].contains(&least.as_str()),
@@ -103,7 +119,31 @@ impl<W: World> Session<'_, W> {
         }
     }
 
-    fn control(&mut self, statement: &TransactionStmt) -> Result<Done, SqlError> {
+    /// Begins, ends or divides the transaction, and the database's with it.
+    async fn control(&mut self, statement: &TransactionStmt) -> Result<Done, Stop> {
+        use TransactionStmtKind as Kind;
+        let (kind, ended) = (statement.kind(), self.transaction.ended());
+        if kind == Kind::TransStmtCommit
+            && self.transaction.can_commit()
+            && let Err(stop) = self.commit().await
+        {
+            self.transaction.rollback(&self.settings, false, self.statement_us)?;
+            self.end_portals(Portals::End);
+            return Err(stop);
+        }
+        let done = self.control_session(statement)?;
+        let level = self.transaction.level();
+        match kind {
+            Kind::TransStmtSavepoint => self.data.mark(),
+            Kind::TransStmtRelease => self.data.keep_marks(level),
+            Kind::TransStmtRollbackTo => self.undo_to(level.saturating_sub(1)).await?,
+            _ if self.transaction.ended() != ended => self.roll_back().await,
+            _ => {}
+        }
+        Ok(done)
+    }
+
+    fn control_session(&mut self, statement: &TransactionStmt) -> Result<Done, SqlError> {
         use TransactionStmtKind as Kind;
         let (settings, chain, now_us) = (&self.settings, statement.chain, self.statement_us);
         let (transaction, name) = (&mut self.transaction, statement.savepoint_name.as_str());
@@ -196,7 +236,7 @@ impl<W: World> Session<'_, W> {
         } else {
             vec![vec![Datum::text(self.settings.show(name)?)]]
         };
-        Ok(Work::Rows(columns, rows.into_iter(), "SHOW"))
+        Ok(Work::Rows(columns, rows.into_iter(), "SHOW".to_owned()))
     }
 
     fn shown_columns(&self, name: &str) -> Result<Vec<Column>, SqlError> {
@@ -207,17 +247,22 @@ impl<W: World> Session<'_, W> {
         Ok(vec![column(&self.settings.name_of(name)?)])
     }
 
-    fn prepare(&mut self, statement: &PrepareStmt, text: &Rc<str>) -> Result<Work, SqlError> {
+    async fn prepare(
+        &mut self,
+        tree: &Rc<Node>,
+        statement: &PrepareStmt,
+        text: &Rc<str>,
+    ) -> Result<Work, Stop> {
         if statement.name.is_empty() {
             let error = "invalid statement name: must not be empty";
-            return Err(SqlError::new(SqlState::INVALID_SQL_STATEMENT_NAME, error));
+            return Err(SqlError::new(SqlState::INVALID_SQL_STATEMENT_NAME, error).into());
         }
         let query = match statement.query.as_deref() {
-            Some(query) if matches!(query.node, Some(NodeEnum::SelectStmt(_))) => query,
+            Some(query) if query.node.as_ref().is_some_and(is_query) => query,
             other => {
                 let what = other.and_then(|it| it.node.as_ref()).map_or("this statement", construct);
                 let error = format!("{what} is not supported");
-                return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, error));
+                return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, error).into());
             }
         };
         // The types of NULLs that are cast to them.
@@ -228,28 +273,29 @@ impl<W: World> Session<'_, W> {
         let types = self.select(casts.collect(), text)?;
         let given: Vec<Oid> =
             types.map_or_else(Vec::new, |types| types.columns.iter().map(|column| column.oid).collect());
-        let query = analyze(query, text, &given, &self.settings)?;
-        let parameters = query.parameters.clone();
-        let body = Body::Query(Rc::new(query));
-        self.keep(&statement.name, Prepared { text: Rc::clone(text), body, parameters })?;
-        done("PREPARE")
+        let planned = self.plan(query, text, &given).await?;
+        let parameters = planned.parameters.clone();
+        let node = (!planned.tables.is_empty()).then(|| Rc::clone(tree));
+        let body = Body::Query(Rc::new(planned));
+        self.keep(&statement.name, Prepared { text: Rc::clone(text), node, body, parameters })?;
+        Ok(done("PREPARE")?)
     }
 
-    fn execute_prepared(&mut self, statement: &ExecuteStmt, text: &str) -> Result<Work, SqlError> {
+    async fn execute_prepared(&mut self, statement: &ExecuteStmt, text: &str) -> Result<Work, Stop> {
         let prepared = self.prepared(&statement.name)?;
         let (wanted, there) = (prepared.parameters.len(), statement.params.len());
         // PostgreSQL does not look at arguments of a statement that takes none.
         if wanted > 0 && wanted != there {
             let error = format!("wrong number of parameters for prepared statement \"{}\"", statement.name);
             let detail = format!("Expected {wanted} parameters but got {there}.");
-            return Err(SqlError::new(SqlState::SYNTAX_ERROR, error).detail(detail));
+            return Err(SqlError::new(SqlState::SYNTAX_ERROR, error).detail(detail).into());
         }
         let query = match &prepared.body {
             Body::Query(query) => Rc::clone(query),
             // Prepared in the extended protocol.
             Body::Empty | Body::Utility(_) => {
                 let error = "EXECUTE of a statement that is no query is not supported";
-                return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, error));
+                return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, error).into());
             }
         };
         let arguments = statement.params.iter().zip(&prepared.parameters);
@@ -258,13 +304,14 @@ impl<W: World> Session<'_, W> {
             // PostgreSQL's refusal: a query here could not pause.
             Some(query) if query.subqueries > 0 => {
                 let error = "cannot use subquery in EXECUTE parameter";
-                return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, error));
+                return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, error).into());
             }
             Some(query) => self.only_row(&query)?,
             None => Vec::new(),
         };
-        let run = query.start(values);
-        Ok(Work::Query(query, run))
+        let mut work = Work::Query(Rc::clone(&query), query.start(values));
+        self.renew(&prepared, &mut work).await?;
+        Ok(work)
     }
 
     /// The query that evaluates expressions; none for none.

@@ -141,6 +141,29 @@ pub fn command_complete(out: &mut Vec<u8>, tag: &str) {
     short(out, b'C', |out| text(out, tag));
 }
 
+/// CopyInResponse (`G`) or CopyOutResponse (`H`), of rows as text.
+pub fn copy_begins(out: &mut Vec<u8>, kind: u8, columns: usize) {
+    short(out, kind, |out| {
+        out.push(0);
+        let columns = u16::try_from(columns).unwrap_or(u16::MAX);
+        out.extend(columns.to_be_bytes());
+        (0..columns).for_each(|_| out.extend([0, 0]));
+    });
+}
+
+/// CopyData.
+pub fn copy_data(out: &mut Vec<u8>, bytes: &[u8]) -> Result<(), SqlError> {
+    message(out, b'd', |out| {
+        out.extend(bytes);
+        Ok(())
+    })
+}
+
+/// CopyDone.
+pub fn copy_done(out: &mut Vec<u8>) {
+    short(out, b'c', |_| ());
+}
+
 /// ParameterDescription.
 pub fn parameters(out: &mut Vec<u8>, types: &[Oid]) {
     short(out, b't', |out| {

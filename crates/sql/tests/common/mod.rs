@@ -21,6 +21,7 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use plimsoll_sql::session::{Closed, Places, Stream, World, serve};
+use plimsoll_sql::store::memory::Memory;
 
 /// Seconds from 1970 to 2000.
 const EPOCH_S: u64 = 946_684_800;
@@ -42,9 +43,15 @@ impl Stream for Socket {
 }
 
 /// The world of this process.
-struct Here;
+struct Here(Memory);
 
 impl World for Here {
+    type Store = Memory;
+
+    fn store(&self) -> &Memory {
+        &self.0
+    }
+
     fn now_us(&self) -> i64 {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH + Duration::from_secs(EPOCH_S));
         i64::try_from(since.expect("it is after 2000").as_micros()).expect("it is before 292277")
@@ -55,6 +62,10 @@ impl World for Here {
     }
 
     async fn pause(&self) {}
+
+    async fn sleep(&self, us: u64) {
+        thread::sleep(Duration::from_micros(us));
+    }
 }
 
 /// Runs a future none of whose parts waits elsewhere than in a system call.
@@ -70,12 +81,13 @@ pub fn plimsoll() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = listener.local_addr().expect("an address").port();
     let places = Places::new(0, 100);
+    let database = Memory::default();
     let accept = move || {
         for socket in listener.incoming() {
             let socket = socket.expect("a connection");
             socket.set_nodelay(true).expect("a socket");
-            let places = Arc::clone(&places);
-            let session = move || block_on(serve(&mut Socket(socket), &Here, &places));
+            let (places, here) = (Arc::clone(&places), Here(database.clone()));
+            let session = move || block_on(serve(&mut Socket(socket), &here, &places));
             thread::Builder::new().name("session".into()).spawn(session).expect("a thread");
         }
     };

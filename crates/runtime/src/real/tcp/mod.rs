@@ -186,6 +186,12 @@ impl Shared {
         data && self.failing[node].load(SeqCst) && rows().all(|row| row.connected.get() == 0)
     }
 
+    /// Whether any shard here is connected to a node, or the node is this one.
+    fn is_connected(&self, node: usize) -> bool {
+        let mut rows = self.rows.iter().skip(node).step_by(self.cluster.nodes.len() + 1);
+        node == self.cluster.here || rows.any(|row| row.connected.get() > 0)
+    }
+
     /// A connection was closed: has it dialed again, if this node is the side that dials.
     fn lost(&self, shard: ShardId, peer: ShardId) {
         if self.cluster.dials(self.cluster.here, self.cluster.index_of(peer)) {
@@ -303,6 +309,11 @@ impl Reach {
     /// in vain since. False for a node that dials this one.
     pub fn is_gone(&self, shard: ShardId) -> bool {
         self.0.as_ref().is_some_and(|shared| shared.is_gone(shared.cluster.index_of(shard)))
+    }
+
+    /// Whether this process is the node of a shard, or is connected to it.
+    pub fn is_connected(&self, shard: ShardId) -> bool {
+        self.0.as_ref().is_none_or(|shared| shared.is_connected(shared.cluster.index_of(shard)))
     }
 
     /// Whether any node is gone.

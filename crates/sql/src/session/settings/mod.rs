@@ -20,10 +20,12 @@ mod value;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use table::{Kind, SETTINGS, Scope, Setting};
 
 use crate::analyze::Catalog;
+use crate::catalog::Table;
 use crate::types::Style;
 use crate::{SqlError, SqlState};
 
@@ -331,6 +333,11 @@ impl Catalog for Settings {
 
     fn database(&self) -> &str {
         &self.database
+    }
+
+    /// None: where only settings are known there are no tables.
+    fn table(&self, _schema: &str, _name: &str) -> Result<Option<Arc<Table>>, SqlError> {
+        Ok(None)
     }
 }
 

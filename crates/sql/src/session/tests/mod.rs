@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use super::{Closed, Places, Stream, World, serve};
+use crate::store::memory::Memory;
 use crate::testing::{query, start};
 
 /// A client that sends its bytes in pieces and keeps what it is answered.
@@ -46,9 +47,16 @@ struct Still {
     pauses: Cell<u64>,
     /// What a pause does.
     during: RefCell<Box<dyn FnMut()>>,
+    store: Memory,
 }
 
 impl World for Still {
+    type Store = Memory;
+
+    fn store(&self) -> &Memory {
+        &self.store
+    }
+
     fn now_us(&self) -> i64 {
         self.now_us.get()
     }
@@ -62,10 +70,17 @@ impl World for Still {
         self.now_us.set(self.now_us.get() + 1_000);
         (self.during.borrow_mut())();
     }
+
+    async fn sleep(&self, _us: u64) {}
 }
 
 fn world() -> Still {
-    Still { now_us: Cell::new(0), pauses: Cell::new(0), during: RefCell::new(Box::new(|| ())) }
+    Still {
+        now_us: Cell::new(0),
+        pauses: Cell::new(0),
+        during: RefCell::new(Box::new(|| ())),
+        store: Memory::default(),
+    }
 }
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {
@@ -152,5 +167,5 @@ fn shown(mut bytes: &[u8]) -> Vec<String> {
     answers
 }
 
-const ABORTED: &str =
+pub(super) const ABORTED: &str =
     "E ERROR 25P02 current transaction is aborted, commands ignored until end of transaction block";

@@ -1,0 +1,227 @@
+//! Which part of a table a query has to read: what its conditions say of the primary key.
+//!
+//! A condition stays where it is, and is tested on every row; what is found here only keeps rows
+//! from being read that it would refuse. A condition over two tables that names the key of the
+//! second is a reason to look its rows up for every row of the first, and not to read all of them.
+
+use super::plan::{Access, Expr, Plan, Scan};
+use crate::functions::{Volatility, operators};
+use crate::types::Oid;
+
+/// How two values compare.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Comparison {
+    Less,
+    LessOrEqual,
+    Equal,
+    GreaterOrEqual,
+    Greater,
+}
+
+impl Comparison {
+    fn of(operator: &str) -> Option<Comparison> {
+        Some(match operator {
+            "<" => Comparison::Less,
+            "<=" => Comparison::LessOrEqual,
+            "=" => Comparison::Equal,
+            ">=" => Comparison::GreaterOrEqual,
+            ">" => Comparison::Greater,
+            _ => return None,
+        })
+    }
+
+    /// The same with its sides exchanged.
+    fn turned(self) -> Comparison {
+        match self {
+            Comparison::Less => Comparison::Greater,
+            Comparison::LessOrEqual => Comparison::GreaterOrEqual,
+            Comparison::Equal => Comparison::Equal,
+            Comparison::GreaterOrEqual => Comparison::LessOrEqual,
+            Comparison::Greater => Comparison::Less,
+        }
+    }
+}
+
+/// A plan for rows of `input` of which `condition` is true.
+pub fn filtered(input: Plan, condition: Expr) -> Plan {
+    let mut input = input;
+    let conditions = conjuncts(&condition);
+    push(&mut input, &conditions);
+    Plan::Filter { input: Box::new(input), condition }
+}
+
+/// A join whose inner side looks rows up by what its condition says.
+pub fn joined(plan: Plan) -> Plan {
+    let Plan::Join { left, mut right, width, condition, outer, lateral } = plan else { return plan };
+    let mut depends = 0;
+    if let (Some(condition), Some(outside)) = (&condition, columns_of(&left)) {
+        let inner: Vec<Expr> =
+            conjuncts(condition).into_iter().filter_map(|part| seen_inside(part, outside)).collect();
+        depends = push(&mut right, &inner.iter().collect::<Vec<_>>());
+    }
+    Plan::Join { left, right, width, condition, outer, lateral: lateral || depends > 0 }
+}
+
+/// Tells a plan of conditions on its rows. Says how many rows around it what it reads now depends on:
+/// 0 is none, 1 the next one, and so on outwards.
+fn push(plan: &mut Plan, conditions: &[&Expr]) -> usize {
+    match plan {
+        Plan::Scan(scan) => narrow(scan, conditions),
+        Plan::Filter { input, .. } => push(input, conditions),
+        Plan::Join { left, right, lateral, outer, .. } => {
+            let Some(outside) = columns_of(left) else { return 0 };
+            let of_left: Vec<&Expr> =
+                conditions.iter().copied().filter(|condition| is_left(condition, outside)).collect();
+            let mut depends = push(left, &of_left);
+            // What is true of the row that stands in for a missing one says nothing of those there are.
+            if !*outer {
+                let inner: Vec<Expr> =
+                    conditions.iter().filter_map(|condition| seen_inside(condition, outside)).collect();
+                let of_right = push(right, &inner.iter().collect::<Vec<_>>());
+                *lateral |= of_right > 0;
+                // What is one row around the right side is the left one; what is further out is
+                // around the join.
+                depends = depends.max(of_right.saturating_sub(1));
+            }
+            depends
+        }
+        _ => 0,
+    }
+}
+
+/// How many columns the rows of a plan have, as far as that is known without running it.
+fn columns_of(plan: &Plan) -> Option<usize> {
+    match plan {
+        Plan::Values(rows) => rows.first().map(Vec::len),
+        Plan::Scan(scan) => Some(scan.width()),
+        Plan::Function { ordinality, .. } => Some(1 + usize::from(*ordinality)),
+        Plan::Filter { input, .. }
+        | Plan::Sort { input, .. }
+        | Plan::Distinct { input, .. }
+        | Plan::Limit { input, .. } => columns_of(input),
+        Plan::Project { columns, .. } => Some(columns.len()),
+        Plan::Sets { input, sets } => Some(columns_of(input)? + sets.len()),
+        Plan::Join { left, width, .. } => Some(columns_of(left)? + width),
+        Plan::Group { keys, aggregates, .. } => Some(keys.len() + aggregates.len()),
+        Plan::Combined { left, .. } => columns_of(left),
+    }
+}
+
+/// The parts of a condition that all have to be true.
+fn conjuncts(condition: &Expr) -> Vec<&Expr> {
+    match condition {
+        Expr::And(items) => items.iter().flat_map(conjuncts).collect(),
+        other => vec![other],
+    }
+}
+
+fn is_left(condition: &Expr, outside: usize) -> bool {
+    !condition.any(&|part| match part {
+        Expr::Column { level: 0, place } => *place >= outside,
+        Expr::Subquery(_) => true,
+        _ => false,
+    })
+}
+
+/// A condition on a joined row as the inner side sees it: the outer row is a level up.
+fn seen_inside(condition: &Expr, outside: usize) -> Option<Expr> {
+    if condition.any(&|part| matches!(part, Expr::Subquery(_))) {
+        return None;
+    }
+    let moved = condition.clone().rewrite(&mut |part| {
+        Ok::<Expr, ()>(match part {
+            Expr::Column { level: 0, place } if place >= outside => {
+                Expr::Column { level: 0, place: place - outside }
+            }
+            Expr::Column { level, place } => Expr::Column { level: level + 1, place },
+            other => other,
+        })
+    });
+    moved.ok()
+}
+
+/// Reads no more than what has the values that conditions ask for. Says how many rows around it
+/// these depend on.
+fn narrow(scan: &mut Scan, conditions: &[&Expr]) -> usize {
+    if scan.access != Access::default() {
+        return 0;
+    }
+    let mut access = Access::default();
+    for &position in &scan.table.primary {
+        let position = usize::from(position);
+        let (Some(place), Some(column)) = (scan.table.live_place(position), scan.table.columns.get(position))
+        else {
+            break;
+        };
+        let known = conditions.iter().filter_map(|condition| compared(condition, place, column.oid));
+        let known: Vec<(Comparison, &Expr)> = known.collect();
+        if let Some((_, value)) = known.iter().find(|(comparison, _)| *comparison == Comparison::Equal) {
+            access.equal.push((*value).clone());
+            continue;
+        }
+        for (comparison, value) in known {
+            let bound = || {
+                Some((
+                    value.clone(),
+                    matches!(comparison, Comparison::GreaterOrEqual | Comparison::LessOrEqual),
+                ))
+            };
+            match comparison {
+                Comparison::Greater | Comparison::GreaterOrEqual if access.low.is_none() => {
+                    access.low = bound();
+                }
+                Comparison::Less | Comparison::LessOrEqual if access.high.is_none() => access.high = bound(),
+                _ => {}
+            }
+        }
+        break;
+    }
+    let bounds = access.low.iter().chain(&access.high).map(|(value, _)| value);
+    let depends = access.equal.iter().chain(bounds).map(outermost).max().unwrap_or_default();
+    scan.access = access;
+    depends
+}
+
+/// The level of the outermost row that an expression looks at.
+fn outermost(expr: &Expr) -> usize {
+    let own = match expr {
+        Expr::Column { level, .. } => *level,
+        _ => 0,
+    };
+    expr.parts().into_iter().map(outermost).fold(own, usize::max)
+}
+
+/// How a condition compares a column of the row at hand, and with what: a value that is known before
+/// the row is.
+fn compared(condition: &Expr, place: usize, oid: Oid) -> Option<(Comparison, &Expr)> {
+    let Expr::Call { function, arguments, types, .. } = condition else { return None };
+    let comparison = Comparison::of(operators::symbol(function.oid)?)?;
+    let ([left, right], [left_type, right_type]) = (arguments.as_slice(), types.as_slice()) else {
+        return None;
+    };
+    let is_column = |expr: &Expr| matches!(expr, Expr::Column { level: 0, place: at } if *at == place);
+    let (comparison, value, value_type) = if is_column(left) {
+        (comparison, right, *right_type)
+    } else if is_column(right) {
+        (comparison.turned(), left, *left_type)
+    } else {
+        return None;
+    };
+    let changes = |part: &Expr| match part {
+        Expr::Column { level: 0, .. } | Expr::Subquery(_) | Expr::CaseValue => true,
+        Expr::Call { function, .. } => function.volatility == Volatility::Volatile,
+        _ => false,
+    };
+    (are_alike(oid, value_type) && !value.any(&changes)).then_some((comparison, value))
+}
+
+/// Whether a value of one type can be looked for among keys of another: they compare as such, and
+/// the key can be made of it.
+fn are_alike(column: Oid, value: Oid) -> bool {
+    let family = |oid: Oid| match oid {
+        Oid::INT2 | Oid::INT4 | Oid::INT8 => Oid::INT8,
+        Oid::TEXT | Oid::VARCHAR | Oid::NAME => Oid::TEXT,
+        other => other,
+    };
+    family(column) == family(value)
+}

@@ -1,0 +1,585 @@
+//! Statements that write: `INSERT`, `UPDATE`, `DELETE`.
+//!
+//! Such a statement is a query whose rows say what is to be written, and what is done with them.
+//! All rows are there before the first is written, so that none is met again in its new form.
+
+use std::sync::Arc;
+
+use pg_query::NodeEnum;
+use pg_query::protobuf::{
+    DeleteStmt, InsertStmt, Node, OnConflictAction, OnConflictClause, OverridingKind, RangeVar, ResTarget,
+    ReturningClause, SelectStmt, SetOperation, UpdateStmt,
+};
+
+use super::expression::present;
+use super::from::{Clause, Scope, ScopeColumn};
+use super::plan::{Access, Expr, Plan, Scan, Typed};
+use super::select::Target;
+use super::{Analyzer, Catalog, Column, unsupported};
+use crate::catalog::{self, Table};
+use crate::functions::{self, CastContext};
+use crate::parse;
+use crate::types::{Datum, Oid};
+use crate::{SqlError, SqlState};
+
+/// What becomes of a query's rows.
+#[derive(Debug)]
+pub struct Write {
+    /// The table that is written.
+    pub table: Arc<Table>,
+    /// What is done.
+    pub kind: Kind,
+    /// What the client gets of every row: over the row as it is afterwards, or was before it was
+    /// deleted.
+    pub returning: Option<Vec<Expr>>,
+}
+
+/// What is done with a row of the query.
+#[derive(Debug)]
+pub enum Kind {
+    /// It is a new row.
+    Insert(OnConflict),
+    /// It is an old row, its key, and the new row.
+    Update,
+    /// It is an old row and its key.
+    Delete,
+}
+
+/// What is done if the key of a new row is there already.
+#[derive(Debug)]
+pub enum OnConflict {
+    /// It is an error.
+    Refuse,
+    /// Nothing.
+    Skip,
+    /// The old row is changed: over it and the new one.
+    Update {
+        /// The row that it becomes.
+        row: Vec<Expr>,
+        /// Whether it is changed.
+        condition: Option<Expr>,
+    },
+}
+
+/// A query that makes rows to be written, what is done with them, and what the client gets.
+type Planned = Result<(Plan, Write, Vec<Column>), SqlError>;
+
+impl<'a> Analyzer<'a> {
+    /// `INSERT`
+    pub fn insert(&mut self, insert: &'a InsertStmt) -> Planned {
+        if insert.with_clause.is_some() {
+            return Err(unsupported("WITH before INSERT"));
+        }
+        if !matches!(insert.r#override(), OverridingKind::OverridingNotSet | OverridingKind::Undefined) {
+            return Err(unsupported("OVERRIDING"));
+        }
+        let range = insert.relation.as_ref().ok_or_else(functions::confused)?;
+        let table = self.table(range)?;
+        let targets = self.insert_targets(&table, &insert.cols)?;
+        let plan = match &insert.select_stmt {
+            None => Plan::Values(vec![self.completed(&table, &targets, Vec::new())?]),
+            Some(node) => {
+                let Some(NodeEnum::SelectStmt(select)) = &node.node else {
+                    return Err(functions::confused());
+                };
+                if is_values(select) {
+                    self.new_rows(&table, &targets, &insert.cols, select)?
+                } else {
+                    self.selected_rows(&table, &targets, &insert.cols, select)?
+                }
+            }
+        };
+        let conflict = match &insert.on_conflict_clause {
+            None => OnConflict::Refuse,
+            Some(clause) => self.on_conflict(&table, range, clause)?,
+        };
+        let (returning, columns) = self.returning(&table, range, &insert.returning_clause)?;
+        Ok((plan, Write { table, kind: Kind::Insert(conflict), returning }, columns))
+    }
+
+    /// The columns that an `INSERT` names; without any, all.
+    fn insert_targets(&mut self, table: &Table, nodes: &'a [Node]) -> Result<Vec<usize>, SqlError> {
+        if nodes.is_empty() {
+            return Ok((0..table.live().count()).collect());
+        }
+        let mut places = Vec::new();
+        for node in nodes {
+            let Some(NodeEnum::ResTarget(target)) = &node.node else { return Err(functions::confused()) };
+            let place = self.target_column(table, target)?;
+            if places.contains(&place) {
+                let error = format!("column \"{}\" specified more than once", target.name);
+                return self.refuse(target.location, SqlState::DUPLICATE_COLUMN, error);
+            }
+            places.push(place);
+        }
+        Ok(places)
+    }
+
+    /// Where the column of a target is among those that are there.
+    fn target_column(&self, table: &Table, target: &ResTarget) -> Result<usize, SqlError> {
+        if !target.indirection.is_empty() {
+            return Err(self.at(target.location, unsupported("assigning to a part of a column")));
+        }
+        let place = table.live().position(|(_, column)| column.name == target.name);
+        place.map_or_else(
+            || {
+                let error =
+                    format!("column \"{}\" of relation \"{}\" does not exist", target.name, table.name);
+                self.refuse(target.location, SqlState::UNDEFINED_COLUMN, error)
+            },
+            Ok,
+        )
+    }
+
+    /// The rows of `VALUES`, of which each value is one of its column.
+    fn new_rows(
+        &mut self,
+        table: &Table,
+        targets: &[usize],
+        named: &[Node],
+        select: &'a SelectStmt,
+    ) -> Result<Plan, SqlError> {
+        let mut width = None;
+        let mut rows = Vec::new();
+        self.scopes.push(Scope::new(Vec::new(), Clause::Values));
+        for node in &select.values_lists {
+            let Some(NodeEnum::List(list)) = &node.node else { return Err(functions::confused()) };
+            let values = self.assigned(table, targets, &list.items)?;
+            self.check_count(named, list.items.len())?;
+            if *width.get_or_insert(list.items.len()) != list.items.len() {
+                let error = "VALUES lists must all be the same length";
+                return Err(SqlError::new(SqlState::SYNTAX_ERROR, error));
+            }
+            rows.push(values);
+        }
+        self.scopes.pop();
+        let given = (0..width.unwrap_or_default()).map(|place| Expr::Column { level: 0, place });
+        let columns = self.completed(table, targets, given.collect())?;
+        Ok(Plan::Project { input: Box::new(Plan::Values(rows)), columns })
+    }
+
+    /// Values for the first of these columns.
+    fn assigned(
+        &mut self,
+        table: &Table,
+        targets: &[usize],
+        items: &'a [Node],
+    ) -> Result<Vec<Expr>, SqlError> {
+        if let Some(more) = items.get(targets.len()) {
+            let location = self.expression(more)?.location;
+            let error = "INSERT has more expressions than target columns";
+            return self.refuse(location, SqlState::SYNTAX_ERROR, error);
+        }
+        let values = items.iter().zip(targets).map(|(item, place)| {
+            let column = live(table, *place)?;
+            self.assignment(column, item)
+        });
+        values.collect()
+    }
+
+    /// Looks whether there are values for all columns that are named.
+    fn check_count(&self, named: &[Node], count: usize) -> Result<(), SqlError> {
+        match named.get(count).map(|node| &node.node) {
+            Some(Some(NodeEnum::ResTarget(target))) => {
+                let error = "INSERT has more target columns than expressions";
+                self.refuse(target.location, SqlState::SYNTAX_ERROR, error)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A value for a column, which may be `DEFAULT`.
+    fn assignment(&mut self, column: &catalog::Column, node: &'a Node) -> Result<Expr, SqlError> {
+        if let Some(NodeEnum::SetToDefault(_)) = &node.node {
+            return self.default_of(column);
+        }
+        let value = self.expression(node)?;
+        self.stored(column, value)
+    }
+
+    /// A value as a column keeps it.
+    fn stored(&mut self, column: &catalog::Column, value: Typed) -> Result<Expr, SqlError> {
+        let (from, location) = (value.oid, value.location);
+        let stored = self.coerce(value, column.oid, column.modifier, CastContext::Assignment);
+        let stored = stored.map_err(|error| match error.state {
+            SqlState::CANNOT_COERCE => {
+                let text = format!(
+                    "column \"{}\" is of type {} but expression is of type {}",
+                    column.name,
+                    column.oid.display(),
+                    from.display()
+                );
+                let error = SqlError::new(SqlState::DATATYPE_MISMATCH, text);
+                self.at(location, error.hint("You will need to rewrite or cast the expression."))
+            }
+            _ => error,
+        });
+        Ok(stored?.expr)
+    }
+
+    /// What a column is if nothing is said.
+    fn default_of(&self, column: &catalog::Column) -> Result<Expr, SqlError> {
+        match &column.default {
+            None => Ok(Expr::Constant(Datum::Null)),
+            Some(text) => default(text, column.oid, column.modifier, self.catalog),
+        }
+    }
+
+    /// A whole row: what is given of it, and defaults.
+    fn completed(
+        &mut self,
+        table: &Table,
+        targets: &[usize],
+        values: Vec<Expr>,
+    ) -> Result<Vec<Expr>, SqlError> {
+        let mut row = Vec::new();
+        for (place, (_, column)) in table.live().enumerate() {
+            let given = targets.iter().position(|target| *target == place);
+            row.push(match given.and_then(|given| values.get(given)) {
+                Some(value) => value.clone(),
+                None => self.default_of(column)?,
+            });
+        }
+        Ok(row)
+    }
+
+    /// The rows of any other query.
+    fn selected_rows(
+        &mut self,
+        table: &Table,
+        targets: &[usize],
+        named: &[Node],
+        select: &'a SelectStmt,
+    ) -> Result<Plan, SqlError> {
+        let (plan, outputs) = self.open_query(select)?;
+        if let Some(more) = outputs.get(targets.len()) {
+            let error = "INSERT has more expressions than target columns";
+            return self.refuse(more.location, SqlState::SYNTAX_ERROR, error);
+        }
+        self.check_count(named, outputs.len())?;
+        let wanted: Result<Vec<Oid>, SqlError> = (outputs.iter().zip(targets))
+            .map(|(output, place)| match output.column.oid {
+                Oid::UNKNOWN => Ok(live(table, *place)?.oid),
+                oid => Ok(oid),
+            })
+            .collect();
+        let (plan, outputs) = self.typed_outputs(plan, outputs, Some(&wanted?))?;
+        let mut values = Vec::new();
+        for (number, (output, place)) in outputs.iter().zip(targets).enumerate() {
+            let expr = Expr::Column { level: 0, place: number };
+            let Column { oid, modifier, .. } = output.column;
+            let value = Typed { expr, oid, modifier, location: output.location };
+            values.push(self.stored(live(table, *place)?, value)?);
+        }
+        let columns = self.completed(table, targets, values)?;
+        Ok(Plan::Project { input: Box::new(plan), columns })
+    }
+
+    fn on_conflict(
+        &mut self,
+        table: &Table,
+        range: &'a RangeVar,
+        clause: &'a OnConflictClause,
+    ) -> Result<OnConflict, SqlError> {
+        if let Some(infer) = &clause.infer {
+            self.inferred(table, &infer.index_elems, &infer.conname, infer.location)?;
+            if infer.where_clause.is_some() {
+                return Err(unsupported("ON CONFLICT with the condition of an index"));
+            }
+        }
+        match clause.action() {
+            OnConflictAction::OnconflictNothing => Ok(OnConflict::Skip),
+            OnConflictAction::OnconflictUpdate => {
+                if clause.infer.is_none() {
+                    let error = "ON CONFLICT DO UPDATE requires inference specification or constraint name";
+                    let error = SqlError::new(SqlState::SYNTAX_ERROR, error);
+                    let error = error.hint("For example, ON CONFLICT (column_name).");
+                    return Err(self.at(clause.location, error));
+                }
+                let mut columns = self.named_columns(table, range);
+                let width = columns.len();
+                let excluded = |column: &ScopeColumn| ScopeColumn {
+                    table: Some("excluded".to_owned()),
+                    ..column.clone()
+                };
+                columns.extend(self.columns_of(table).iter().map(excluded));
+                self.scopes.push(Scope::new(columns, Clause::Update));
+                let row = self.assignments(table, &clause.target_list, width);
+                self.enter(Clause::Where);
+                let condition = row.and_then(|row| Ok((row, self.condition(&clause.where_clause)?)));
+                self.scopes.pop();
+                let (row, condition) = condition?;
+                if row.iter().chain(&condition).any(has_query) {
+                    return Err(unsupported("a query in ON CONFLICT DO UPDATE"));
+                }
+                Ok(OnConflict::Update { row, condition })
+            }
+            _ => Ok(OnConflict::Refuse),
+        }
+    }
+
+    /// Looks whether a conflict's target is the primary key.
+    fn inferred(
+        &self,
+        table: &Table,
+        elements: &[Node],
+        constraint: &str,
+        location: i32,
+    ) -> Result<(), SqlError> {
+        let mut named = Vec::new();
+        for element in elements {
+            match &element.node {
+                Some(NodeEnum::IndexElem(element)) if element.expr.is_none() => named.push(&element.name),
+                _ => return Err(self.at(location, unsupported("ON CONFLICT with an expression"))),
+            }
+        }
+        let mut primary: Vec<&String> = table
+            .primary
+            .iter()
+            .filter_map(|position| table.columns.get(usize::from(*position)))
+            .map(|column| &column.name)
+            .collect();
+        named.sort();
+        primary.sort();
+        let fits = if constraint.is_empty() {
+            !primary.is_empty() && named == primary
+        } else {
+            !primary.is_empty() && constraint == table.primary_name
+        };
+        if fits {
+            return Ok(());
+        }
+        if !constraint.is_empty() {
+            let error = format!("constraint \"{constraint}\" for table \"{}\" does not exist", table.name);
+            return Err(SqlError::new(SqlState::UNDEFINED_OBJECT, error));
+        }
+        let error = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
+        Err(SqlError::new(SqlState::INVALID_COLUMN_REFERENCE, error))
+    }
+
+    /// `UPDATE`
+    pub fn update(&mut self, update: &'a UpdateStmt) -> Planned {
+        if update.with_clause.is_some() {
+            return Err(unsupported("WITH before UPDATE"));
+        }
+        let range = update.relation.as_ref().ok_or_else(functions::confused)?;
+        let table = self.table(range)?;
+        let width = table.live().count();
+        let (plan, columns) = self.rows_to_change(&table, range, &update.from_clause)?;
+        self.scopes.push(Scope::new(columns, Clause::Where));
+        let planned = self.condition(&update.where_clause).and_then(|condition| {
+            self.enter(Clause::Update);
+            Ok((condition, self.assignments(&table, &update.target_list, width)?))
+        });
+        self.scopes.pop();
+        let (condition, new) = planned?;
+        let old = (0..=width).map(|place| Expr::Column { level: 0, place });
+        let columns = old.chain(new).collect();
+        let plan = Plan::Project { input: Box::new(filtered(plan, condition)), columns };
+        let (returning, columns) = self.returning(&table, range, &update.returning_clause)?;
+        Ok((plan, Write { table, kind: Kind::Update, returning }, columns))
+    }
+
+    /// `DELETE`
+    pub fn delete(&mut self, delete: &'a DeleteStmt) -> Planned {
+        if delete.with_clause.is_some() {
+            return Err(unsupported("WITH before DELETE"));
+        }
+        let range = delete.relation.as_ref().ok_or_else(functions::confused)?;
+        let table = self.table(range)?;
+        let width = table.live().count();
+        let (plan, columns) = self.rows_to_change(&table, range, &delete.using_clause)?;
+        self.scopes.push(Scope::new(columns, Clause::Where));
+        let condition = self.condition(&delete.where_clause);
+        self.scopes.pop();
+        let columns = (0..=width).map(|place| Expr::Column { level: 0, place }).collect();
+        let plan = Plan::Project { input: Box::new(filtered(plan, condition?)), columns };
+        let (returning, columns) = self.returning(&table, range, &delete.returning_clause)?;
+        Ok((plan, Write { table, kind: Kind::Delete, returning }, columns))
+    }
+
+    /// The rows of a table with their keys, each beside those of what else a statement names.
+    fn rows_to_change(
+        &mut self,
+        table: &Arc<Table>,
+        range: &'a RangeVar,
+        others: &'a [Node],
+    ) -> Result<(Plan, Vec<ScopeColumn>), SqlError> {
+        let scan = Scan { table: table.clone(), with_key: true, access: Access::default() };
+        let mut columns = self.named_columns(table, range);
+        // No name finds the key.
+        columns.push(ScopeColumn { table: None, name: String::new(), oid: Oid::BYTEA, modifier: -1 });
+        self.beside(Plan::Scan(scan), columns, others)
+    }
+
+    /// The columns of a table under the name that a statement gives it.
+    fn named_columns(&self, table: &Table, range: &RangeVar) -> Vec<ScopeColumn> {
+        let mut columns = self.columns_of(table);
+        if let Some(alias) = &range.alias {
+            for column in &mut columns {
+                column.table = Some(alias.aliasname.clone());
+            }
+        }
+        columns
+    }
+
+    fn condition(&mut self, node: &'a Option<Box<Node>>) -> Result<Option<Expr>, SqlError> {
+        let Some(node) = node else { return Ok(None) };
+        if let Some(NodeEnum::CurrentOfExpr(_)) = &node.node {
+            return Err(unsupported("WHERE CURRENT OF"));
+        }
+        let condition = self.expression(node)?;
+        self.boolean(condition, "WHERE").map(Some)
+    }
+
+    /// The new row of one whose columns are the first ones of the scope.
+    fn assignments(
+        &mut self,
+        table: &Table,
+        targets: &'a [Node],
+        width: usize,
+    ) -> Result<Vec<Expr>, SqlError> {
+        let mut row: Vec<Expr> = (0..width).map(|place| Expr::Column { level: 0, place }).collect();
+        let mut assigned = vec![false; width];
+        for node in targets {
+            let Some(NodeEnum::ResTarget(target)) = &node.node else { return Err(functions::confused()) };
+            let value = present(&target.val)?;
+            if let Some(NodeEnum::MultiAssignRef(_)) = &value.node {
+                return Err(unsupported("assigning to several columns at once"));
+            }
+            let place = self.target_column(table, target)?;
+            let expr = self.assignment(live(table, place)?, value)?;
+            if let (Some(column), Some(twice)) = (row.get_mut(place), assigned.get_mut(place)) {
+                if std::mem::replace(twice, true) {
+                    let error = format!("multiple assignments to same column \"{}\"", target.name);
+                    return Err(SqlError::new(SqlState::SYNTAX_ERROR, error));
+                }
+                *column = expr;
+            }
+        }
+        Ok(row)
+    }
+
+    /// `RETURNING`: what it makes of a row, and what the client sees of that.
+    fn returning(
+        &mut self,
+        table: &Table,
+        range: &'a RangeVar,
+        clause: &'a Option<ReturningClause>,
+    ) -> Result<(Option<Vec<Expr>>, Vec<Column>), SqlError> {
+        let Some(clause) = clause else { return Ok((None, Vec::new())) };
+        if !clause.options.is_empty() {
+            return Err(unsupported("RETURNING WITH"));
+        }
+        let columns = self.named_columns(table, range);
+        self.scopes.push(Scope::new(columns, Clause::Returning));
+        let targets = self.returned(&clause.exprs);
+        self.scopes.pop();
+        let (mut exprs, mut columns) = (Vec::new(), Vec::new());
+        for Target { name, value } in targets? {
+            let value = self.settled(value)?;
+            if has_query(&value.expr) {
+                return Err(self.at(value.location, unsupported("a query in RETURNING")));
+            }
+            columns.push(Column { name, oid: value.oid, modifier: value.modifier });
+            exprs.push(value.expr);
+        }
+        Ok((Some(exprs), columns))
+    }
+
+    fn returned(&mut self, nodes: &'a [Node]) -> Result<Vec<Target>, SqlError> {
+        let mut targets = Vec::new();
+        for node in nodes {
+            let Some(NodeEnum::ResTarget(target)) = &node.node else { return Err(functions::confused()) };
+            self.target(target, &mut targets)?;
+        }
+        Ok(targets)
+    }
+}
+
+/// The expression of a default, from its text.
+pub fn default(text: &str, oid: Oid, modifier: i32, catalog: &dyn Catalog) -> Result<Expr, SqlError> {
+    let statements = parse::parse(&format!("SELECT {text}"))?;
+    let select = statements.first().and_then(|statement| match &statement.node.node {
+        Some(NodeEnum::SelectStmt(select)) => select.target_list.first(),
+        _ => None,
+    });
+    let Some(Some(NodeEnum::ResTarget(target))) = select.map(|node| &node.node) else {
+        return Err(functions::confused());
+    };
+    default_of(present(&target.val)?, "", oid, modifier, catalog)
+}
+
+/// The expression of a default in a statement's text.
+pub fn default_of(
+    node: &Node,
+    text: &str,
+    oid: Oid,
+    modifier: i32,
+    catalog: &dyn Catalog,
+) -> Result<Expr, SqlError> {
+    let mut analyzer = Analyzer::new(text, &[], catalog);
+    analyzer.scopes.push(Scope::new(Vec::new(), Clause::Default));
+    let value = analyzer.expression(node)?;
+    if has_query(&value.expr) {
+        let error = "cannot use subquery in DEFAULT expression";
+        return analyzer.refuse(value.location, SqlState::FEATURE_NOT_SUPPORTED, error);
+    }
+    Ok(analyzer.coerce(value, oid, modifier, CastContext::Assignment)?.expr)
+}
+
+/// What each column of a table is, over the texts of these columns.
+pub fn copied(table: &Table, places: &[usize], catalog: &dyn Catalog) -> Result<Vec<Expr>, SqlError> {
+    let columns = table.live().enumerate().map(|(place, (_, column))| {
+        let Some(at) = places.iter().position(|copied| *copied == place) else {
+            return match &column.default {
+                Some(text) => default(text, column.oid, column.modifier, catalog),
+                None => Ok(Expr::Constant(Datum::Null)),
+            };
+        };
+        let (oid, modifier) = (column.oid, column.modifier);
+        let text = Box::new(Expr::Column { level: 0, place: at });
+        let read_modifier = if oid == Oid::INTERVAL { modifier } else { -1 };
+        let read = Expr::Read { text, oid, modifier: read_modifier };
+        Ok(match modifier {
+            ..0 => read,
+            _ => Expr::Fit { value: Box::new(read), oid, modifier, explicit: false },
+        })
+    });
+    columns.collect()
+}
+
+/// The text that such an expression reads.
+pub fn column_read(expr: &Expr) -> Option<usize> {
+    match expr {
+        Expr::Column { place, .. } => Some(*place),
+        Expr::Read { text: inner, .. } | Expr::Fit { value: inner, .. } => column_read(inner),
+        _ => None,
+    }
+}
+
+fn has_query(expr: &Expr) -> bool {
+    expr.any(&|part| matches!(part, Expr::Subquery(_)))
+}
+
+fn filtered(input: Plan, condition: Option<Expr>) -> Plan {
+    match condition {
+        Some(condition) => Plan::Filter { input: Box::new(input), condition },
+        None => input,
+    }
+}
+
+/// A column by its place among those that are there.
+fn live(table: &Table, place: usize) -> Result<&catalog::Column, SqlError> {
+    table.live().nth(place).map(|(_, column)| column).ok_or_else(functions::confused)
+}
+
+/// Whether a query is `VALUES` and nothing else.
+fn is_values(select: &SelectStmt) -> bool {
+    !select.values_lists.is_empty()
+        && matches!(select.op(), SetOperation::SetopNone | SetOperation::Undefined)
+        && select.sort_clause.is_empty()
+        && select.limit_count.is_none()
+        && select.limit_offset.is_none()
+        && select.with_clause.is_none()
+}

@@ -1,0 +1,29 @@
+//! Keys, rows and descriptors as bytes.
+//!
+//! | file | has |
+//! |---|---|
+//! | [`bytes`] | a reader for bytes that may be torn |
+//! | [`order`] | values whose bytes are ordered as the values are |
+//! | [`decimal`] | the same for `numeric` |
+//! | [`key`] | keys of rows and of index entries, and their partition part |
+//! | [`value`] | values that need no order |
+//! | [`row`] | what is stored under a row's key |
+//! | [`descriptor`] | tables, and the keys of the catalog |
+//!
+//! Bytes that are read come from a disk or from another process. Reading them gives a value or the
+//! error XX001 and never panics, so the module forbids itself what could.
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)
+)]
+
+pub mod bytes;
+pub mod decimal;
+pub mod descriptor;
+pub mod key;
+pub mod order;
+pub mod row;
+pub mod value;
+
+#[cfg(test)]
+mod tests;

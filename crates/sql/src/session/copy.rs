@@ -1,0 +1,271 @@
+//! `COPY ... FROM STDIN` and `COPY ... TO STDOUT`.
+//!
+//! Rows that come are parsed line by line ([`lines`](super::lines)) and written some hundred at a
+//! time, in the transaction that the statement is in: if one is refused, none is there. What follows
+//! the statement in a simple query waits until the client has sent the last row.
+
+use std::rc::Rc;
+
+use pg_query::NodeEnum;
+use pg_query::protobuf::{CopyStmt, Node};
+
+use super::conversation::{Rest, Session};
+use super::lines::{Form, Lines};
+use super::portal::Work;
+use super::writing::Writing;
+use super::{Line, Stop, Stream, World};
+use crate::analyze::names::strings;
+use crate::analyze::plan::{Expr, Plan};
+use crate::analyze::write::{self, Kind, OnConflict, Write};
+use crate::analyze::{self, Query};
+use crate::catalog::Table;
+use crate::execute::Run;
+use crate::functions::confused;
+use crate::parse;
+use crate::types::Datum;
+use crate::wire::backend;
+use crate::{SqlError, SqlState};
+
+/// Rows that are written together.
+const CHUNK: usize = 256;
+
+/// Bytes that wait for more before rows are made of them.
+const BATCH_BYTES: usize = 64 << 10;
+
+/// Rows that are coming.
+pub(super) struct Copying {
+    query: Query,
+    run: Run,
+    lines: Lines,
+    /// Names of the columns that come.
+    columns: Vec<String>,
+    /// What each column of a row is, over the texts that have come.
+    exprs: Vec<Expr>,
+    count: u64,
+    /// What of the message is to be run afterwards; none in the extended protocol.
+    pub rest: Option<Rest>,
+}
+
+impl Copying {
+    /// The same with what is to be run afterwards.
+    pub(super) fn before(self, rest: Rest) -> Copying {
+        Copying { rest: Some(rest), ..self }
+    }
+}
+
+impl<W: World> Session<'_, W> {
+    /// Begins to take rows.
+    pub(super) async fn copy_in(&mut self, copy: &CopyStmt, out: &mut Vec<u8>) -> Result<Copying, Stop> {
+        refuse_files(copy)?;
+        if copy.where_clause.is_some() {
+            return Err(analyze::unsupported("COPY with WHERE").into());
+        }
+        let form = Form::of(&copy.options)?;
+        self.open_to_write("COPY FROM").await?;
+        let table = self.copied_table(copy).await?;
+        let places = columns_of(&table, &copy.attlist)?;
+        let exprs = write::copied(&table, &places, &self.settings)?;
+        let names = table.live().map(|(_, column)| column.name.clone());
+        let names: Vec<String> = names.collect();
+        let columns: Vec<String> = places.iter().filter_map(|place| names.get(*place).cloned()).collect();
+        backend::copy_begins(out, b'G', columns.len());
+        let lines = Lines::new(form, table.name.clone(), columns.len());
+        let write = Write { table, kind: Kind::Insert(OnConflict::Refuse), returning: None };
+        let query = Query {
+            parameters: Vec::new(),
+            columns: Vec::new(),
+            plan: Plan::Values(Vec::new()),
+            write: Some(write),
+            tables: Vec::new(),
+            subqueries: 0,
+            failure: None,
+            work: 0,
+        };
+        let run = query.start(Vec::new());
+        Ok(Copying { query, run, lines, columns, exprs, count: 0, rest: None })
+    }
+
+    /// Takes bytes of rows.
+    pub(super) async fn copied<S: Stream>(
+        &mut self,
+        copying: &mut Copying,
+        bytes: &[u8],
+        line: &mut Line<'_, S>,
+    ) -> Result<(), Stop> {
+        copying.lines.take(bytes)?;
+        self.fuel.burn_bytes(bytes.len());
+        // Clients send lines one by one; rows are written many at a time.
+        match copying.lines.waiting() < BATCH_BYTES {
+            true => Ok(()),
+            false => self.write_lines(copying, false, line).await,
+        }
+    }
+
+    /// The client has sent all rows. Returns what CommandComplete says.
+    pub(super) async fn copy_done<S: Stream>(
+        &mut self,
+        copying: &mut Copying,
+        line: &mut Line<'_, S>,
+    ) -> Result<String, Stop> {
+        self.write_lines(copying, true, line).await?;
+        Ok(format!("COPY {}", copying.count))
+    }
+
+    async fn write_lines<S: Stream>(
+        &mut self,
+        copying: &mut Copying,
+        is_end: bool,
+        line: &mut Line<'_, S>,
+    ) -> Result<(), Stop> {
+        loop {
+            let mut rows = Vec::new();
+            let first = copying.lines.number() + 1;
+            while rows.len() < CHUNK
+                && let Some(fields) = copying.lines.next(is_end)?
+            {
+                rows.push(self.row_of(copying, fields)?);
+            }
+            if rows.is_empty() {
+                return Ok(());
+            }
+            let Some(write) = &copying.query.write else { return Err(confused().into()) };
+            let mut writing = Writing::new(&copying.query, write, &copying.run);
+            let written = self.insert(&mut writing, &OnConflict::Refuse, rows).await;
+            copying.count += writing.count();
+            written.map_err(|stop| match stop {
+                Stop::Error(error) => {
+                    let line = first.saturating_add(writing.at());
+                    let context = Some(format!("COPY {}, line {line}", write.table.name));
+                    Stop::Error(SqlError { context, ..error })
+                }
+                other => other,
+            })?;
+            self.fuel.burn(CHUNK);
+            let deadline_us = self.timeout_us.map(|us| self.statement_us.saturating_add(us));
+            self.pause_if_spent(deadline_us, line).await?;
+        }
+    }
+
+    /// A row of the fields of a line.
+    fn row_of(&self, copying: &Copying, fields: Vec<Option<String>>) -> Result<Vec<Datum>, SqlError> {
+        let broken = |error: &str| {
+            let error = SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, error);
+            SqlError { context: Some(copying.lines.place_with_text()), ..error }
+        };
+        if fields.len() > copying.columns.len() {
+            return Err(broken("extra data after last expected column"));
+        }
+        if let Some(missing) = copying.columns.get(fields.len()) {
+            return Err(broken(&format!("missing data for column \"{missing}\"")));
+        }
+        let texts: Vec<Datum> =
+            fields.into_iter().map(|field| field.map_or(Datum::Null, Datum::text)).collect();
+        let values = self.with_context(|context| copying.run.values(&copying.exprs, &texts, context));
+        values.or_else(|_| {
+            // Again, one by one, to tell which it is.
+            let mut row = Vec::new();
+            for expr in &copying.exprs {
+                let value = self
+                    .with_context(|context| copying.run.values(std::slice::from_ref(expr), &texts, context));
+                row.extend(value.map_err(|error| {
+                    let mut place = copying.lines.place();
+                    if let Some(Datum::Text(text)) = write::column_read(expr).and_then(|at| texts.get(at))
+                        && let Some(name) = write::column_read(expr).and_then(|at| copying.columns.get(at))
+                    {
+                        place = format!("{place}, column {name}: \"{text}\"");
+                    }
+                    SqlError { context: Some(place), ..error }
+                })?);
+            }
+            Ok(row)
+        })
+    }
+
+    async fn copied_table(&mut self, copy: &CopyStmt) -> Result<std::sync::Arc<Table>, Stop> {
+        let range = copy.relation.as_ref().ok_or_else(confused)?;
+        let schema = super::data::schema_of(&range.schemaname).to_owned();
+        let table = self.look_up(schema, range.relname.clone()).await?;
+        table.ok_or_else(|| {
+            let error = format!("relation \"{}\" does not exist", range.relname);
+            SqlError::new(SqlState::UNDEFINED_TABLE, error).into()
+        })
+    }
+
+    /// What makes the rows that are sent.
+    pub(super) async fn copy_out(&mut self, copy: &CopyStmt, out: &mut Vec<u8>) -> Result<Work, Stop> {
+        refuse_files(copy)?;
+        let form = Form::of(&copy.options)?;
+        let query = match &copy.query {
+            Some(query) => self.plan(query, "", &[]).await?,
+            None => {
+                let table = self.copied_table(copy).await?;
+                let places = columns_of(&table, &copy.attlist)?;
+                let names: Vec<String> = (places.iter())
+                    .filter_map(|place| table.live().nth(*place))
+                    .map(|(_, column)| quoted(&column.name))
+                    .collect();
+                let text = format!(
+                    "SELECT {} FROM {}.{}",
+                    names.join(", "),
+                    quoted(&table.schema),
+                    quoted(&table.name)
+                );
+                let node: Option<Rc<Node>> = parse::parse(&text)?.pop().map(|statement| statement.node);
+                let node = node.ok_or_else(confused)?;
+                self.plan(&node, &text, &[]).await?
+            }
+        };
+        if query.write.is_some() {
+            return Err(analyze::unsupported("COPY of a statement that writes").into());
+        }
+        backend::copy_begins(out, b'H', query.columns.len());
+        if let Some(header) = form.header(query.columns.iter().map(|column| column.name.as_str())) {
+            backend::copy_data(out, &header)?;
+        }
+        let run = query.start(Vec::new());
+        Ok(Work::Copy(Rc::new(query), run, form))
+    }
+}
+
+/// Whether a statement takes rows from the client.
+pub(super) fn takes_rows(node: &NodeEnum) -> Option<&CopyStmt> {
+    match node {
+        NodeEnum::CopyStmt(copy) if copy.is_from => Some(copy),
+        _ => None,
+    }
+}
+
+fn refuse_files(copy: &CopyStmt) -> Result<(), SqlError> {
+    if copy.is_program || !copy.filename.is_empty() {
+        let error = "COPY to or from a file of the server is not permitted";
+        let hint = "psql's \\copy command reads and writes files of the client.";
+        return Err(SqlError::new(SqlState::INSUFFICIENT_PRIVILEGE, error).hint(hint));
+    }
+    Ok(())
+}
+
+/// Places, among the columns that are there, of those that are named; without any, of all.
+fn columns_of(table: &Table, names: &[Node]) -> Result<Vec<usize>, SqlError> {
+    if names.is_empty() {
+        return Ok((0..table.live().count()).collect());
+    }
+    let mut places = Vec::new();
+    for name in strings(names) {
+        let place = table.live().position(|(_, column)| column.name == name);
+        let place = place.ok_or_else(|| {
+            let error = format!("column \"{name}\" of relation \"{}\" does not exist", table.name);
+            SqlError::new(SqlState::UNDEFINED_COLUMN, error)
+        })?;
+        if places.contains(&place) {
+            let error = format!("column \"{name}\" specified more than once");
+            return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, error));
+        }
+        places.push(place);
+    }
+    Ok(places)
+}
+
+/// A name as statements may have it.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

@@ -1,0 +1,331 @@
+//! The database's transaction below a session's, and what a statement asks of it.
+//!
+//! It begins when a statement needs it and ends with the session's transaction. A statement that is
+//! all of its transaction reads at a snapshot until it turns out to write: then the database's
+//! transaction begins anew, since what is read at a snapshot is not what a write may rest on. So
+//! does one in which tables were looked up for a statement that turns out not to be all.
+//!
+//! Analysis does not wait. It asks for tables by name, and if one is asked for that has not been
+//! looked up in this transaction, the name is noted, the table is looked up, and analysis begins
+//! again ([`Names`]).
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::conversation::Session;
+use super::settings::Settings;
+use super::{Stop, World};
+use crate::analyze::{Catalog, Query, analyze};
+use crate::catalog::PUBLIC;
+use crate::catalog::Table;
+use crate::encoding::descriptor::descriptor_key;
+use crate::functions::confused;
+use crate::store::{Failure, Pair, Range, Space, Store};
+use crate::types::Oid;
+use crate::{SqlError, SqlState};
+use pg_query::protobuf::Node;
+
+/// Writes that are undone before others run.
+const UNDONE_PER_TURN: usize = 256;
+
+/// A schema and a name in it.
+type TableName = (String, String);
+
+/// The transaction below a session's.
+pub(super) struct Open<T> {
+    transaction: T,
+    reads_only: bool,
+    /// Whether rows were read in it, and not only tables looked up.
+    has_read: bool,
+    /// Tables that were looked up in it; none: there is no such table.
+    tables: BTreeMap<TableName, Option<Arc<Table>>>,
+}
+
+impl<T> Open<T> {
+    fn new(transaction: T, reads_only: bool) -> Open<T> {
+        Open { transaction, reads_only, has_read: false, tables: BTreeMap::new() }
+    }
+}
+
+/// What a session's transaction has to do with the database.
+pub(super) struct Data<T> {
+    open: Option<Open<T>>,
+    /// Whether the database has ended it before the session's transaction was over.
+    lost: bool,
+    /// What writes have overwritten, while there are savepoints.
+    undo: Vec<(Space, Vec<u8>, Option<Vec<u8>>)>,
+    /// How much of that is older than each savepoint.
+    marks: Vec<usize>,
+    /// Whether a statement of the transaction has run.
+    is_used: bool,
+    /// Whether it leaves rows of tables that it has dropped.
+    leaves_rows: bool,
+    /// Whether a statement that runs by itself is not all that the transaction will do.
+    is_shared: bool,
+}
+
+impl<T> Data<T> {
+    pub(super) fn new() -> Data<T> {
+        Data {
+            open: None,
+            lost: false,
+            undo: Vec::new(),
+            marks: Vec::new(),
+            is_used: false,
+            leaves_rows: false,
+            is_shared: false,
+        }
+    }
+
+    /// Whether a statement of the transaction has run.
+    pub(super) fn is_used(&self) -> bool {
+        self.is_used
+    }
+
+    /// A statement runs, which may be all that the transaction does.
+    pub(super) fn use_for(&mut self, is_all: bool) {
+        self.is_used = true;
+        self.is_shared |= !is_all;
+    }
+
+    /// Rows of tables that it has dropped are to be removed once it has committed.
+    pub(super) fn leaves_rows(&mut self) {
+        self.leaves_rows = true;
+    }
+
+    /// A savepoint.
+    pub(super) fn mark(&mut self) {
+        self.marks.push(self.undo.len());
+    }
+
+    /// Only so many savepoints are left.
+    pub(super) fn keep_marks(&mut self, count: usize) {
+        self.marks.truncate(count);
+        if self.marks.is_empty() {
+            self.undo.clear();
+        }
+    }
+
+    /// A table that the transaction has changed, made or dropped.
+    pub(super) fn learn(&mut self, schema: &str, name: &str, table: Option<Arc<Table>>) {
+        if let Some(open) = &mut self.open {
+            open.tables.insert((schema.to_owned(), name.to_owned()), table);
+        }
+    }
+
+    /// Forgets which tables there are, since writes were undone.
+    fn forget_tables(&mut self) {
+        if let Some(open) = &mut self.open {
+            open.tables.clear();
+        }
+    }
+}
+
+impl<W: World> Session<'_, W> {
+    /// The transaction to read in.
+    async fn open(&mut self) -> Result<(), Stop> {
+        if self.data.lost {
+            return Err(Stop::Conflict("the transaction was ended by the database before"));
+        }
+        let reads_only = !self.transaction.is_block() && !self.data.is_shared || self.is_read_only();
+        if !reads_only {
+            self.leave_snapshot().await?;
+        }
+        if self.data.open.is_none() {
+            let transaction = self.world.store().begin(reads_only).await?;
+            self.data.open = Some(Open::new(transaction, reads_only));
+        }
+        Ok(())
+    }
+
+    /// Ends a transaction that reads at a snapshot, if there is one, to go on in another. That goes as
+    /// long as nothing but tables was looked up in it.
+    async fn leave_snapshot(&mut self) -> Result<(), Stop> {
+        let Some(open) = self.data.open.take_if(|open| open.reads_only) else { return Ok(()) };
+        self.world.store().rollback(open.transaction).await;
+        if open.has_read {
+            self.data.lost = true;
+            return Err(Stop::Conflict("rows were read while the transaction was READ ONLY"));
+        }
+        Ok(())
+    }
+
+    /// The transaction to write in; a statement's name is for the error of one that only reads.
+    pub(super) async fn open_to_write(&mut self, statement: &str) -> Result<(), Stop> {
+        if self.is_read_only() {
+            let error = format!("cannot execute {statement} in a read-only transaction");
+            return Err(SqlError::new(SqlState::READ_ONLY_SQL_TRANSACTION, error).into());
+        }
+        if self.data.lost {
+            return self.open().await;
+        }
+        self.leave_snapshot().await?;
+        if self.data.open.is_none() {
+            let transaction = self.world.store().begin(false).await?;
+            self.data.open = Some(Open::new(transaction, false));
+        }
+        Ok(())
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.settings.setting("transaction_read_only").as_deref() == Some("on")
+    }
+
+    /// What an operation came to, whose failure ends the transaction.
+    fn outcome<T>(&mut self, result: Result<T, Failure>) -> Result<T, Stop> {
+        result.map_err(|failure| {
+            self.data.open = None;
+            self.data.lost = true;
+            failure.into()
+        })
+    }
+
+    /// Reads some keys.
+    pub(super) async fn get(&mut self, space: Space, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, Stop> {
+        self.open().await?;
+        let Some(open) = &mut self.data.open else { return Err(confused().into()) };
+        let found = self.world.store().get(&mut open.transaction, space, keys).await;
+        self.outcome(found)
+    }
+
+    /// Reads the first pairs of a range.
+    pub(super) async fn scan(&mut self, range: Range) -> Result<(Vec<Pair>, Option<Range>), Stop> {
+        self.open().await?;
+        let Some(open) = &mut self.data.open else { return Err(confused().into()) };
+        open.has_read = true;
+        let found = self.world.store().scan(&mut open.transaction, range).await;
+        self.outcome(found)
+    }
+
+    /// Writes a value, or deletes it if there is none.
+    pub(super) async fn put(&mut self, space: Space, key: Vec<u8>, value: Option<&[u8]>) -> Result<(), Stop> {
+        if !self.data.marks.is_empty() {
+            let old = self.get(space, std::slice::from_ref(&key)).await?;
+            self.data.undo.push((space, key.clone(), old.into_iter().next().flatten()));
+        }
+        let Some(open) = &mut self.data.open else { return Err(confused().into()) };
+        let put = self.world.store().put(&mut open.transaction, space, &key, value).await;
+        self.outcome(put)
+    }
+
+    /// Undoes what was written since a savepoint, which stays.
+    pub(super) async fn undo_to(&mut self, savepoint: usize) -> Result<(), Stop> {
+        self.data.marks.truncate(savepoint + 1);
+        let mark = self.data.marks.get(savepoint).copied().unwrap_or_default();
+        self.data.forget_tables();
+        while self.data.undo.len() > mark
+            && let Some((space, key, value)) = self.data.undo.pop()
+        {
+            let Some(open) = &mut self.data.open else { return Err(confused().into()) };
+            let put = self.world.store().put(&mut open.transaction, space, &key, value.as_deref()).await;
+            self.outcome(put)?;
+            if self.data.undo.len().is_multiple_of(UNDONE_PER_TURN) {
+                self.world.pause().await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Commits what is there.
+    pub(super) async fn commit(&mut self) -> Result<(), Stop> {
+        let Data { open, lost, leaves_rows, .. } = std::mem::replace(&mut self.data, Data::new());
+        if lost {
+            return Err(Stop::Conflict("the transaction was ended by the database before"));
+        }
+        if let Some(open) = open {
+            self.world.store().commit(open.transaction).await?;
+        }
+        if leaves_rows {
+            self.sweep().await;
+        }
+        Ok(())
+    }
+
+    /// Gives up what is there.
+    pub(super) async fn roll_back(&mut self) {
+        if let Some(open) = std::mem::replace(&mut self.data, Data::new()).open {
+            self.world.store().rollback(open.transaction).await;
+        }
+    }
+
+    /// Plans a statement: again and again until all tables are known that it names.
+    pub(super) async fn plan(&mut self, node: &Node, text: &str, given: &[Oid]) -> Result<Query, Stop> {
+        loop {
+            let tables = self.data.open.as_ref().map(|open| &open.tables);
+            let names = Names { settings: &self.settings, tables, wanted: RefCell::new(None) };
+            let planned = analyze(node, text, given, &names);
+            match (names.wanted.into_inner(), planned) {
+                (Some((schema, name)), _) => drop(self.look_up(schema, name).await?),
+                (None, planned) => return Ok(planned?),
+            }
+        }
+    }
+
+    /// A table by its schema and name.
+    pub(super) async fn look_up(&mut self, schema: String, name: String) -> Result<Option<Arc<Table>>, Stop> {
+        self.open().await?;
+        let known = self.data.open.as_ref().and_then(|open| open.tables.get(&(schema.clone(), name.clone())));
+        if let Some(known) = known {
+            return Ok(known.clone());
+        }
+        let found = self.get(Space::Copied, &[descriptor_key(&schema, &name)]).await?;
+        let bytes = found.into_iter().next().flatten();
+        let table = bytes.map(|bytes| Table::from_bytes(&bytes)).transpose()?.map(Arc::new);
+        self.data.learn(&schema, &name, table.clone());
+        Ok(table)
+    }
+
+    /// Whether the tables of a query are still what it was planned for.
+    pub(super) async fn is_current(&mut self, query: &Query) -> Result<bool, Stop> {
+        for table in &query.tables {
+            let found = self.look_up(table.schema.clone(), table.name.clone()).await?;
+            if found.as_ref() != Some(table) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// The schema that a name without one is looked for in, and that new tables are made in.
+pub(super) fn schema_of(named: &str) -> &str {
+    if named.is_empty() { PUBLIC } else { named }
+}
+
+/// What analysis asks about the session, with the tables that are known.
+pub(super) struct Names<'a> {
+    pub settings: &'a Settings,
+    pub tables: Option<&'a BTreeMap<TableName, Option<Arc<Table>>>>,
+    /// A table that was asked for and is not known.
+    pub wanted: RefCell<Option<TableName>>,
+}
+
+impl Catalog for Names<'_> {
+    fn setting(&self, name: &str) -> Option<String> {
+        self.settings.setting(name)
+    }
+
+    fn set(&self, name: &str, value: &str, local: bool) -> Result<String, SqlError> {
+        self.settings.set(name, value, local)
+    }
+
+    fn user(&self) -> &str {
+        self.settings.user()
+    }
+
+    fn database(&self) -> &str {
+        self.settings.database()
+    }
+
+    fn table(&self, schema: &str, name: &str) -> Result<Option<Arc<Table>>, SqlError> {
+        let name = (schema_of(schema).to_owned(), name.to_owned());
+        match self.tables.and_then(|tables| tables.get(&name)) {
+            Some(table) => Ok(table.clone()),
+            None => {
+                self.wanted.replace(Some(name));
+                Err(confused())
+            }
+        }
+    }
+}

@@ -1,0 +1,478 @@
+//! Tables made, changed, emptied and dropped.
+//!
+//! A table is its descriptor, so this is a transaction that writes descriptors; every statement
+//! reads those of its tables in its own transaction. A table's rows lie under a number that no
+//! other table ever has, so rows of a dropped table can be removed later, when nobody can see them
+//! any more: their number is written down with the drop. The session that has dropped the table
+//! removes them then, some hundred in a transaction, and with them what others have left
+//! ([`Session::sweep`]).
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use pg_query::NodeEnum;
+use pg_query::protobuf::{
+    AlterTableStmt, AlterTableType, ColumnDef, ConstrType, Constraint, CreateStmt, DropBehavior, DropStmt,
+    Node, ObjectType, RangeVar, TruncateStmt,
+};
+
+use super::conversation::Session;
+use super::data::schema_of;
+use super::portal::Work;
+use super::writing::live;
+use super::{Stop, World};
+use crate::analyze::names::strings;
+use crate::analyze::{self, write};
+use crate::catalog::{Column, PUBLIC, Placement, Table};
+use crate::encoding::descriptor::{descriptor_key, next_id_key, read_next_id, write_next_id};
+use crate::encoding::{key, row};
+use crate::execute::scan::space;
+use crate::functions::confused;
+use crate::store::{Failure, Range, Space, Store};
+use crate::types::Oid;
+use crate::{Severity, SqlError, SqlState};
+
+/// The number of the first table, as PostgreSQL numbers what is not its own.
+const FIRST_ID: u32 = 16_384;
+
+/// Columns of a table at most.
+const COLUMNS_MAX: usize = 1_600;
+
+impl<W: World> Session<'_, W> {
+    /// Makes, changes, empties or drops tables.
+    pub(super) async fn define(
+        &mut self,
+        node: &NodeEnum,
+        text: &Rc<str>,
+        out: &mut Vec<u8>,
+    ) -> Result<Work, Stop> {
+        match node {
+            NodeEnum::CreateStmt(create) => self.create_table(create, text, out).await,
+            NodeEnum::DropStmt(drop) => self.drop_tables(drop, out).await,
+            NodeEnum::TruncateStmt(truncate) => self.truncate(truncate).await,
+            NodeEnum::AlterTableStmt(alter) => self.alter(alter).await,
+            _ => Err(confused().into()),
+        }
+    }
+
+    async fn create_table(
+        &mut self,
+        create: &CreateStmt,
+        text: &Rc<str>,
+        out: &mut Vec<u8>,
+    ) -> Result<Work, Stop> {
+        let range = create.relation.as_ref().ok_or_else(confused)?;
+        let table = self.described(create, range, text)?;
+        self.open_to_write("CREATE TABLE").await?;
+        if self.look_up(table.schema.clone(), table.name.clone()).await?.is_some() {
+            let error = format!("relation \"{}\" already exists", table.name);
+            let error = SqlError::new(SqlState::DUPLICATE_TABLE, error);
+            if create.if_not_exists {
+                let notice = SqlError { severity: Severity::Notice, ..error };
+                let message = format!("{}, skipping", notice.message);
+                self.notice(&SqlError { message, ..notice }, out);
+                return done("CREATE TABLE");
+            }
+            return Err(error.into());
+        }
+        let id = self.new_id().await?;
+        self.keep_table(Table { id, rows: id, ..table }).await?;
+        done("CREATE TABLE")
+    }
+
+    /// A number that no table has had.
+    async fn new_id(&mut self) -> Result<u32, Stop> {
+        let key = next_id_key();
+        let found = self.get(Space::Copied, std::slice::from_ref(&key)).await?;
+        let id = match found.into_iter().next().flatten() {
+            Some(bytes) => read_next_id(&bytes)?,
+            None => FIRST_ID,
+        };
+        let next = id.checked_add(1).ok_or_else(|| {
+            SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "there are no numbers left for tables")
+        })?;
+        self.put(Space::Copied, key, Some(&write_next_id(next))).await?;
+        Ok(id)
+    }
+
+    /// Writes a descriptor.
+    async fn keep_table(&mut self, table: Table) -> Result<(), Stop> {
+        let key = descriptor_key(&table.schema, &table.name);
+        self.put(Space::Copied, key, Some(&table.to_bytes())).await?;
+        let table = Arc::new(table);
+        self.data.learn(&table.schema, &table.name, Some(table.clone()));
+        Ok(())
+    }
+
+    /// The descriptor of a table to be made, without its number.
+    fn described(&self, create: &CreateStmt, range: &RangeVar, text: &str) -> Result<Table, SqlError> {
+        let refuse = |what: &str| Err(analyze::unsupported(what));
+        if range.relpersistence == "t" {
+            return refuse("a temporary table");
+        }
+        if !create.inh_relations.is_empty() || create.of_typename.is_some() {
+            return refuse("INHERITS, PARTITION OF or OF");
+        }
+        if create.partspec.is_some() {
+            return refuse("PARTITION BY");
+        }
+        let schema = schema_of(&range.schemaname).to_owned();
+        if schema != PUBLIC {
+            let error = format!("schema \"{schema}\" does not exist");
+            return Err(SqlError::new(SqlState::UNDEFINED_SCHEMA, error));
+        }
+        let mut table = Table {
+            id: 0,
+            rows: 0,
+            schema,
+            name: range.relname.clone(),
+            columns: Vec::new(),
+            primary: Vec::new(),
+            primary_name: format!("{}_pkey", range.relname),
+            placement: Placement::Hash(0),
+            indexes: Vec::new(),
+        };
+        let mut keys: Vec<PrimaryKey> = Vec::new();
+        for element in &create.table_elts {
+            match &element.node {
+                Some(NodeEnum::ColumnDef(definition)) => {
+                    let column = self.column(&table, definition, &mut keys, text)?;
+                    table.columns.push(column);
+                }
+                Some(NodeEnum::Constraint(constraint)) => primary_key(constraint, None, &mut keys)?,
+                _ => return refuse("this kind of element of a table"),
+            }
+        }
+        if table.columns.len() > COLUMNS_MAX {
+            let error = format!("tables can have at most {COLUMNS_MAX} columns");
+            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, error));
+        }
+        if let Some(second) = keys.get(1) {
+            let error = format!("multiple primary keys for table \"{}\" are not allowed", table.name);
+            let error = SqlError::new(SqlState::INVALID_TABLE_DEFINITION, error);
+            return Err(analyze::placed(text, second.location, error));
+        }
+        if let Some(key) = keys.pop() {
+            let set = set_primary_key(&mut table, &key.columns);
+            set.map_err(|error| analyze::placed(text, key.location, error))?;
+            if !key.name.is_empty() {
+                table.primary_name = key.name;
+            }
+            place_by_key(&mut table);
+        }
+        self.options(&mut table, &create.options)?;
+        Ok(table)
+    }
+
+    /// What `WITH (...)` says: options of PostgreSQL's storage mean nothing here.
+    fn options(&self, table: &mut Table, options: &[Node]) -> Result<(), SqlError> {
+        for option in options {
+            let Some(NodeEnum::DefElem(option)) = &option.node else { return Err(confused()) };
+            match option.defname.as_str() {
+                "replicated" => table.placement = Placement::Everywhere,
+                "fillfactor" | "autovacuum_enabled" | "toast_tuple_target" | "parallel_workers" => {}
+                name => {
+                    let error = format!("unrecognized parameter \"{name}\"");
+                    return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, error));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn column(
+        &self,
+        table: &Table,
+        definition: &ColumnDef,
+        keys: &mut Vec<PrimaryKey>,
+        text: &str,
+    ) -> Result<Column, SqlError> {
+        let name = definition.colname.clone();
+        if table.columns.iter().any(|column| column.name == name) {
+            let error = format!("column \"{name}\" specified more than once");
+            return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, error));
+        }
+        let type_name = definition.type_name.as_ref().ok_or_else(confused)?;
+        let (oid, modifier) = analyze::type_of(type_name, text, &self.settings)?;
+        if oid == Oid::VOID || oid == Oid::RECORD || oid == Oid::UNKNOWN {
+            let error = format!("column \"{name}\" has pseudo-type {}", oid.display());
+            return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, error));
+        }
+        let mut column =
+            Column { name, oid, modifier, not_null: false, default: None, missing: None, dropped: false };
+        for node in &definition.constraints {
+            let Some(NodeEnum::Constraint(constraint)) = &node.node else { return Err(confused()) };
+            match constraint.contype() {
+                ConstrType::ConstrNotnull => column.not_null = true,
+                ConstrType::ConstrNull => {}
+                ConstrType::ConstrDefault => {
+                    let expression = constraint.raw_expr.as_ref().ok_or_else(confused)?;
+                    // Looks whether it can be one.
+                    write::default_of(expression, text, oid, modifier, &self.settings)?;
+                    column.default = Some(analyze::printed(expression)?);
+                }
+                _ => primary_key(constraint, Some(&column.name), keys)?,
+            }
+        }
+        Ok(column)
+    }
+
+    async fn drop_tables(&mut self, drop: &DropStmt, out: &mut Vec<u8>) -> Result<Work, Stop> {
+        if drop.remove_type() != ObjectType::ObjectTable {
+            return Err(analyze::unsupported("DROP of anything but a table").into());
+        }
+        if drop.behavior() == DropBehavior::Undefined {
+            return Err(confused().into());
+        }
+        self.open_to_write("DROP TABLE").await?;
+        for object in &drop.objects {
+            let Some(NodeEnum::List(list)) = &object.node else { return Err(confused().into()) };
+            let names = strings(&list.items);
+            let (schema, name) = match names.as_slice() {
+                [name] => (PUBLIC, *name),
+                [.., schema, name] => (*schema, *name),
+                [] => return Err(confused().into()),
+            };
+            let Some(table) = self.look_up(schema.to_owned(), name.to_owned()).await? else {
+                let error = format!("table \"{name}\" does not exist");
+                let error = SqlError::new(SqlState::UNDEFINED_TABLE, error);
+                if !drop.missing_ok {
+                    return Err(error.into());
+                }
+                let message = format!("{}, skipping", error.message);
+                let notice = SqlError { severity: Severity::Notice, message, ..error };
+                self.notice(&notice, out);
+                continue;
+            };
+            self.put(Space::Copied, descriptor_key(&table.schema, &table.name), None).await?;
+            self.data.learn(&table.schema, &table.name, None);
+            self.leave_rows(&table).await?;
+        }
+        done("DROP TABLE")
+    }
+
+    /// `ALTER TABLE ... ADD PRIMARY KEY`: rows go to new keys, under a new number.
+    async fn alter(&mut self, alter: &AlterTableStmt) -> Result<Work, Stop> {
+        let range = alter.relation.as_ref().ok_or_else(confused)?;
+        let [command] = alter.cmds.as_slice() else {
+            return Err(analyze::unsupported("ALTER TABLE with several actions").into());
+        };
+        let Some(NodeEnum::AlterTableCmd(command)) = &command.node else { return Err(confused().into()) };
+        let definition = command.def.as_ref().and_then(|definition| definition.node.as_ref());
+        let mut keys = Vec::new();
+        match (command.subtype(), definition) {
+            (AlterTableType::AtAddConstraint, Some(NodeEnum::Constraint(constraint)))
+                if constraint.indexname.is_empty() =>
+            {
+                primary_key(constraint, None, &mut keys)?;
+            }
+            _ => return Err(analyze::unsupported("this action of ALTER TABLE").into()),
+        }
+        let key = keys.pop().ok_or_else(confused)?;
+        self.open_to_write("ALTER TABLE").await?;
+        let schema = schema_of(&range.schemaname).to_owned();
+        let Some(old) = self.look_up(schema, range.relname.clone()).await? else {
+            let error = format!("relation \"{}\" does not exist", range.relname);
+            return Err(SqlError::new(SqlState::UNDEFINED_TABLE, error).into());
+        };
+        if !old.primary.is_empty() {
+            let error = format!("multiple primary keys for table \"{}\" are not allowed", old.name);
+            return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, error).into());
+        }
+        let mut table = Table::clone(&old);
+        set_primary_key(&mut table, &key.columns)?;
+        if !key.name.is_empty() {
+            table.primary_name = key.name;
+        }
+        place_by_key(&mut table);
+        table.rows = self.new_id().await?;
+        self.copy_rows(&old, &table).await?;
+        self.leave_rows(&old).await?;
+        self.keep_table(table).await?;
+        done("ALTER TABLE")
+    }
+
+    /// Writes the rows of a table under the keys of another with the same columns.
+    async fn copy_rows(&mut self, old: &Table, new: &Table) -> Result<(), Stop> {
+        let low = key::prefix(old.rows, key::partition_byte(old)?, &[])?;
+        let mut left = Some(Range { space: space(old), high: key::after_prefix(&low), low, reverse: false });
+        while let Some(range) = left.take() {
+            let (pairs, rest) = self.scan(range).await?;
+            let mut rows = BTreeMap::new();
+            for (key, value) in pairs {
+                let values = row::read_row(old, &key, &value)?;
+                self.check_not_null(new, &live(new, values.clone()))?;
+                let (key, value) = (key::row_key(new, &values)?, row::write_row(new, &values)?);
+                if rows.insert(key, (value, values.clone())).is_some() {
+                    return Err(not_unique(self.duplicate(new, &live(new, values))).into());
+                }
+            }
+            let keys: Vec<Vec<u8>> = rows.keys().cloned().collect();
+            let found = self.get(space(new), &keys).await?;
+            for ((key, (value, values)), found) in rows.into_iter().zip(found) {
+                if found.is_some() {
+                    return Err(not_unique(self.duplicate(new, &live(new, values))).into());
+                }
+                self.put(space(new), key, Some(&value)).await?;
+            }
+            self.world.pause().await;
+            left = rest;
+        }
+        Ok(())
+    }
+
+    async fn truncate(&mut self, truncate: &TruncateStmt) -> Result<Work, Stop> {
+        self.open_to_write("TRUNCATE TABLE").await?;
+        for relation in &truncate.relations {
+            let Some(NodeEnum::RangeVar(range)) = &relation.node else { return Err(confused().into()) };
+            let schema = schema_of(&range.schemaname).to_owned();
+            let Some(table) = self.look_up(schema, range.relname.clone()).await? else {
+                let error = format!("relation \"{}\" does not exist", range.relname);
+                return Err(SqlError::new(SqlState::UNDEFINED_TABLE, error).into());
+            };
+            self.leave_rows(&table).await?;
+            let rows = self.new_id().await?;
+            self.keep_table(Table { rows, ..Table::clone(&table) }).await?;
+        }
+        done("TRUNCATE TABLE")
+    }
+}
+
+impl<W: World> Session<'_, W> {
+    /// Writes down that the rows of a table are to be removed when this has committed.
+    async fn leave_rows(&mut self, table: &Table) -> Result<(), Stop> {
+        let prefix = key::prefix(table.rows, key::partition_byte(table)?, &[])?;
+        self.data.leaves_rows();
+        let key = [left_prefix().as_slice(), &[u8::from(space(table) == Space::Copied)], &prefix].concat();
+        self.put(Space::Copied, key, Some(&[])).await
+    }
+
+    /// Removes rows that have been left, some at a time. If another session does so at the same time,
+    /// or the database is out of reach, they stay for whoever drops a table next.
+    pub(super) async fn sweep(&self) {
+        // What keeps it from going on keeps nobody from anything.
+        let _ = self.try_sweep().await;
+    }
+
+    async fn try_sweep(&self) -> Result<(), Failure> {
+        let store = self.world.store();
+        let mut reading = store.begin(true).await?;
+        let low = left_prefix();
+        let all = Range { space: Space::Copied, high: key::after_prefix(&low), low, reverse: false };
+        let found = store.scan(&mut reading, all).await;
+        store.rollback(reading).await;
+        for (entry, _) in found?.0 {
+            let (Some(copied), Some(prefix)) = (entry.get(LEFT.len()), entry.get(LEFT.len() + 1..)) else {
+                continue;
+            };
+            let space = if *copied == 1 { Space::Copied } else { Space::Parted };
+            loop {
+                self.world.pause().await;
+                let mut removing = store.begin(false).await?;
+                let (low, high) = (prefix.to_vec(), key::after_prefix(prefix));
+                let (rows, left) =
+                    store.scan(&mut removing, Range { space, low, high, reverse: false }).await?;
+                for (key, _) in &rows {
+                    store.put(&mut removing, space, key, None).await?;
+                }
+                if left.is_none() {
+                    store.put(&mut removing, Space::Copied, &entry, None).await?;
+                }
+                store.commit(removing).await?;
+                if left.is_none() {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the keys begin with that tell of rows to be removed.
+const LEFT: [u8; 5] = [0, 0, 0, 0, 2];
+
+fn left_prefix() -> Vec<u8> {
+    LEFT.to_vec()
+}
+
+fn done(tag: &str) -> Result<Work, Stop> {
+    Ok(Work::Done(tag.to_owned()))
+}
+
+/// A primary key as a statement has it.
+struct PrimaryKey {
+    columns: Vec<String>,
+    name: String,
+    location: i32,
+}
+
+/// Notes the primary key of a constraint: of its own columns, or of the one that it stands at.
+fn primary_key(
+    constraint: &Constraint,
+    column: Option<&str>,
+    keys: &mut Vec<PrimaryKey>,
+) -> Result<(), SqlError> {
+    let what = match constraint.contype() {
+        ConstrType::ConstrPrimary => {
+            let names = match column {
+                Some(column) => vec![column.to_owned()],
+                None => strings(&constraint.keys).into_iter().map(str::to_owned).collect(),
+            };
+            let (name, location) = (constraint.conname.clone(), constraint.location);
+            keys.push(PrimaryKey { columns: names, name, location });
+            return Ok(());
+        }
+        ConstrType::ConstrUnique => "UNIQUE",
+        ConstrType::ConstrCheck => "CHECK",
+        ConstrType::ConstrForeign => "FOREIGN KEY",
+        ConstrType::ConstrIdentity => "GENERATED AS IDENTITY",
+        ConstrType::ConstrGenerated => "a generated column",
+        ConstrType::ConstrExclusion => "EXCLUDE",
+        _ => "this kind of constraint",
+    };
+    Err(analyze::unsupported(what))
+}
+
+/// Places rows by their primary key: those that share the first column of several are likely to be
+/// used together.
+fn place_by_key(table: &mut Table) {
+    if table.placement == Placement::Everywhere {
+        return;
+    }
+    table.placement = Placement::Hash(u16::from(table.primary.len() > 1));
+    if key::partition_byte(table).is_err() {
+        table.placement = Placement::Hash(0);
+    }
+}
+
+/// The error of a key that is there twice, as the index that is made has it.
+fn not_unique(error: SqlError) -> SqlError {
+    let name = error.message.rsplit(' ').next().unwrap_or_default();
+    let message = format!("could not create unique index {name}");
+    let detail = error.detail.map(|detail| detail.replace("already exists", "is duplicated"));
+    SqlError { message, detail, ..SqlError::new(SqlState::UNIQUE_VIOLATION, "") }
+}
+
+/// Makes columns the primary key of a table.
+fn set_primary_key(table: &mut Table, names: &[String]) -> Result<(), SqlError> {
+    for name in names {
+        let place = table.columns.iter().position(|column| column.name == *name);
+        let (Some(place), Some(column)) = (place, place.and_then(|place| table.columns.get_mut(place)))
+        else {
+            let error = format!("column \"{name}\" named in key does not exist");
+            return Err(SqlError::new(SqlState::UNDEFINED_COLUMN, error));
+        };
+        let position = u16::try_from(place).map_err(|_| confused())?;
+        if table.primary.contains(&position) {
+            let error = format!("column \"{name}\" appears twice in primary key constraint");
+            return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, error));
+        }
+        if !crate::encoding::order::is_ordered(column.oid) {
+            return Err(crate::encoding::order::not_ordered(column.oid));
+        }
+        column.not_null = true;
+        table.primary.push(position);
+    }
+    Ok(())
+}

@@ -1,0 +1,329 @@
+//! `INSERT`, `UPDATE` and `DELETE`: what becomes of the rows of their query.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::conversation::Session;
+use super::{Line, Stop, Stream, World};
+use crate::analyze::Query;
+use crate::analyze::plan::Expr;
+use crate::analyze::write::{Kind, OnConflict, Write};
+use crate::catalog::Table;
+use crate::encoding::{key, row};
+use crate::execute::Run;
+use crate::execute::rows::{MEMORY_MAX, Row, weight};
+use crate::execute::scan::space;
+use crate::functions::confused;
+use crate::types::{self, Datum};
+use crate::{SqlError, SqlState};
+
+/// Rows whose keys are looked up together.
+const CHUNK: usize = 256;
+
+/// Bits of a hidden key below the time.
+const CHANCE_BITS: u32 = 12;
+
+/// A statement that writes, while it does.
+pub(super) struct Writing<'a> {
+    query: &'a Query,
+    write: &'a Write,
+    run: &'a Run,
+    count: u64,
+    returned: Vec<Row>,
+    /// Bytes of these.
+    returned_bytes: usize,
+    /// The hidden number of the next row.
+    hidden: Option<u64>,
+    /// Which of the rows at hand it is at.
+    at: usize,
+    /// Keys of rows that this statement has made or changed.
+    touched: BTreeSet<Vec<u8>>,
+}
+
+impl<'a> Writing<'a> {
+    /// Nothing is written.
+    pub(super) fn new(query: &'a Query, write: &'a Write, run: &'a Run) -> Writing<'a> {
+        Writing {
+            query,
+            write,
+            run,
+            count: 0,
+            returned: Vec::new(),
+            returned_bytes: 0,
+            hidden: None,
+            at: 0,
+            touched: BTreeSet::new(),
+        }
+    }
+
+    /// How many rows are written.
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Which of the rows at hand it is at, from 0.
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+}
+
+impl<W: World> Session<'_, W> {
+    /// Runs a statement that writes. Returns the client's rows, and what CommandComplete says.
+    pub(super) async fn write<S: Stream>(
+        &mut self,
+        query: &Query,
+        run: &mut Run,
+        deadline_us: Option<i64>,
+        line: &mut Line<'_, S>,
+    ) -> Result<(Vec<Row>, String), Stop> {
+        let Some(write) = &query.write else { return Err(confused().into()) };
+        let verb = match write.kind {
+            Kind::Insert(_) => "INSERT",
+            Kind::Update => "UPDATE",
+            Kind::Delete => "DELETE",
+        };
+        self.open_to_write(verb).await?;
+        if !self.is_current(query).await? {
+            return Err(Stop::Conflict("a table was changed meanwhile"));
+        }
+        let rows = self.all_rows(query, run, deadline_us, line).await?;
+        let mut writing = Writing::new(query, write, run);
+        let mut rows = rows.into_iter();
+        loop {
+            let chunk: Vec<Row> = rows.by_ref().take(CHUNK).collect();
+            if chunk.is_empty() {
+                break;
+            }
+            match &write.kind {
+                Kind::Insert(on_conflict) => self.insert(&mut writing, on_conflict, chunk).await?,
+                Kind::Update => self.update(&mut writing, chunk).await?,
+                Kind::Delete => self.delete(&mut writing, chunk).await?,
+            }
+            self.fuel.burn(CHUNK);
+            self.pause_if_spent(deadline_us, line).await?;
+        }
+        let Writing { count, returned, .. } = writing;
+        let tag = if verb == "INSERT" { format!("INSERT 0 {count}") } else { format!("{verb} {count}") };
+        Ok((returned, tag))
+    }
+
+    pub(super) async fn insert(
+        &mut self,
+        writing: &mut Writing<'_>,
+        on_conflict: &OnConflict,
+        rows: Vec<Row>,
+    ) -> Result<(), Stop> {
+        let table = &writing.write.table;
+        let mut keyed = Vec::with_capacity(rows.len());
+        for (at, row) in rows.into_iter().enumerate() {
+            writing.at = at;
+            self.check_not_null(table, &row)?;
+            keyed.push((self.new_key(table, &row, &mut writing.hidden)?, row));
+        }
+        let keys: Vec<Vec<u8>> = keyed.iter().map(|(key, _)| key.clone()).collect();
+        let found = self.get(space(table), &keys).await?;
+        let mut there: BTreeMap<Vec<u8>, Vec<u8>> =
+            keys.into_iter().zip(found).filter_map(|(key, value)| Some((key, value?))).collect();
+        for (at, (key, row)) in keyed.into_iter().enumerate() {
+            writing.at = at;
+            let Some(old) = there.get(&key) else {
+                let stored = self.store_row(writing, key.clone(), row).await?;
+                there.insert(key, stored);
+                continue;
+            };
+            if table.primary.is_empty() {
+                return Err(Stop::Conflict("a row got the hidden number of another"));
+            }
+            match on_conflict {
+                OnConflict::Refuse => return Err(self.duplicate(table, &row).into()),
+                OnConflict::Skip => {}
+                OnConflict::Update { row: change, condition } => {
+                    if writing.touched.contains(&key) {
+                        let error = "ON CONFLICT DO UPDATE command cannot affect row a second time";
+                        let hint = "Ensure that no rows proposed for insertion within the same command \
+                                    have duplicate constrained values.";
+                        let state = SqlState::CARDINALITY_VIOLATION;
+                        return Err(SqlError::new(state, error).hint(hint).into());
+                    }
+                    let mut both = live(table, row::read_row(table, &key, old)?);
+                    both.extend(row);
+                    if let Some(condition) = condition {
+                        let holds = self.over(writing, std::slice::from_ref(condition), &both)?;
+                        if holds != [Datum::Bool(true)] {
+                            continue;
+                        }
+                    }
+                    let new = self.over(writing, change, &both)?;
+                    there.remove(&key);
+                    let (key, stored) = self.replace(writing, key, new).await?;
+                    there.insert(key, stored);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn update(&mut self, writing: &mut Writing<'_>, rows: Vec<Row>) -> Result<(), Stop> {
+        let width = writing.write.table.live().count();
+        for mut row in rows {
+            let new = row.split_off((width + 1).min(row.len()));
+            let Some(Datum::Bytes(key)) = row.pop() else { return Err(confused().into()) };
+            if !writing.touched.contains(key.as_ref()) {
+                self.replace(writing, key.to_vec(), new).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a row in the place of another, whose key it may not have. Returns its key and what is
+    /// stored of it.
+    async fn replace(
+        &mut self,
+        writing: &mut Writing<'_>,
+        old: Vec<u8>,
+        row: Row,
+    ) -> Result<(Vec<u8>, Vec<u8>), Stop> {
+        let table = &writing.write.table;
+        self.check_not_null(table, &row)?;
+        let new = match table.primary.is_empty() {
+            true => old.clone(),
+            false => key::row_key(table, &whole(table, &row))?,
+        };
+        if new == old {
+            let stored = self.store_row(writing, old, row).await?;
+            return Ok((new, stored));
+        }
+        let found = self.get(space(table), std::slice::from_ref(&new)).await?;
+        if found.iter().any(Option::is_some) {
+            return Err(self.duplicate(table, &row).into());
+        }
+        self.put(space(table), old.clone(), None).await?;
+        writing.touched.insert(old);
+        let stored = self.store_row(writing, new.clone(), row).await?;
+        Ok((new, stored))
+    }
+
+    async fn delete(&mut self, writing: &mut Writing<'_>, rows: Vec<Row>) -> Result<(), Stop> {
+        let space = space(&writing.write.table);
+        for mut row in rows {
+            let Some(Datum::Bytes(key)) = row.pop() else { return Err(confused().into()) };
+            if writing.touched.insert(key.to_vec()) {
+                self.put(space, key.to_vec(), None).await?;
+                self.done_with(writing, &row)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a row. Returns what is stored of it.
+    async fn store_row(
+        &mut self,
+        writing: &mut Writing<'_>,
+        key: Vec<u8>,
+        row: Row,
+    ) -> Result<Vec<u8>, Stop> {
+        let table = &writing.write.table;
+        let stored = row::write_row(table, &whole(table, &row))?;
+        self.put(space(table), key.clone(), Some(&stored)).await?;
+        writing.touched.insert(key);
+        self.done_with(writing, &row)?;
+        Ok(stored)
+    }
+
+    /// Counts a row, and makes of it what the client gets.
+    fn done_with(&self, writing: &mut Writing<'_>, row: &[Datum]) -> Result<(), SqlError> {
+        writing.count += 1;
+        if let Some(returning) = &writing.write.returning {
+            let returned = self.over(writing, returning, row)?;
+            writing.returned_bytes += returned.iter().map(weight).sum::<usize>();
+            if writing.returned_bytes > MEMORY_MAX {
+                let error = SqlError::new(SqlState::OUT_OF_MEMORY, "out of memory");
+                return Err(error.detail("The rows that RETURNING makes take too much."));
+            }
+            writing.returned.push(returned);
+        }
+        Ok(())
+    }
+
+    /// What expressions come to over a row.
+    fn over(&self, writing: &Writing<'_>, exprs: &[Expr], row: &[Datum]) -> Result<Row, SqlError> {
+        if let Some(failure) = &writing.query.failure {
+            return Err(failure.clone());
+        }
+        self.with_context(|context| writing.run.values(exprs, row, context))
+    }
+
+    /// The key of a new row.
+    fn new_key(&self, table: &Table, row: &[Datum], hidden: &mut Option<u64>) -> Result<Vec<u8>, SqlError> {
+        if !table.primary.is_empty() {
+            return key::row_key(table, &whole(table, row));
+        }
+        // By time, so that rows stay in the order in which they came, more or less; and by chance, so
+        // that statements of one moment are apart. A number that is there already is a conflict.
+        let number = hidden.unwrap_or_else(|| {
+            let time = u64::try_from(self.world.now_us()).unwrap_or_default();
+            time << CHANCE_BITS | self.world.random() & ((1 << CHANCE_BITS) - 1)
+        });
+        *hidden = Some(number.wrapping_add(1));
+        Ok(key::hidden_key(table, number))
+    }
+
+    pub(super) fn check_not_null(&self, table: &Table, row: &[Datum]) -> Result<(), SqlError> {
+        let missing = table.live().zip(row).find(|((_, column), value)| column.not_null && value.is_null());
+        let Some(((_, column), _)) = missing else { return Ok(()) };
+        let error = format!(
+            "null value in column \"{}\" of relation \"{}\" violates not-null constraint",
+            column.name, table.name
+        );
+        let shown = self.shown(table.live().map(|(_, column)| column).zip(row), "null")?;
+        let detail = format!("Failing row contains ({shown}).");
+        Err(SqlError::new(SqlState::NOT_NULL_VIOLATION, error).detail(detail))
+    }
+
+    /// The error of a key that is there already.
+    pub(super) fn duplicate(&self, table: &Table, row: &[Datum]) -> SqlError {
+        let error = format!("duplicate key value violates unique constraint \"{}\"", table.primary_name);
+        let error = SqlError::new(SqlState::UNIQUE_VIOLATION, error);
+        let whole = whole(table, row);
+        let key = || {
+            let places = table.primary.iter().map(|position| usize::from(*position));
+            places.filter_map(|place| Some((table.columns.get(place)?, whole.get(place)?)))
+        };
+        let names: Vec<&str> = key().map(|(column, _)| column.name.as_str()).collect();
+        match self.shown(key(), "null") {
+            Ok(shown) => error.detail(format!("Key ({})=({shown}) already exists.", names.join(", "))),
+            Err(_) => error,
+        }
+    }
+
+    /// Values as details of errors have them.
+    fn shown<'v>(
+        &self,
+        values: impl Iterator<Item = (&'v crate::catalog::Column, &'v Datum)>,
+        null: &str,
+    ) -> Result<String, SqlError> {
+        let mut shown = Vec::new();
+        for (column, value) in values {
+            let mut text = String::new();
+            match value {
+                Datum::Null => text.push_str(null),
+                value => types::print(value, column.oid, &self.style, &mut text)?,
+            }
+            shown.push(text);
+        }
+        Ok(shown.join(", "))
+    }
+}
+
+/// The columns that are there, of all.
+pub(super) fn live(table: &Table, row: Vec<Datum>) -> Row {
+    let live = row.into_iter().zip(&table.columns).filter(|(_, column)| !column.dropped);
+    live.map(|(value, _)| value).collect()
+}
+
+/// All columns, of those that are there.
+fn whole(table: &Table, row: &[Datum]) -> Row {
+    let mut live = row.iter();
+    let value = |dropped: bool| if dropped { None } else { live.next() };
+    let dropped = table.columns.iter().map(|column| column.dropped);
+    dropped.map(value).map(|value| value.cloned().unwrap_or(Datum::Null)).collect()
+}

@@ -1,0 +1,148 @@
+//! A database in the memory of one process, for tests and examples.
+//!
+//! A transaction reads the state that it began with. It commits if nothing that it has read was
+//! changed since, ranges included.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{Failure, Pair, Range, Space, Store};
+
+/// Pairs that a scan returns at a time.
+const BATCH: usize = 256;
+
+type Place = (Space, Vec<u8>);
+
+#[derive(Clone, Default)]
+struct State {
+    rows: Arc<BTreeMap<Place, Vec<u8>>>,
+    /// How many transactions have written.
+    version: u64,
+    /// Which of them changed a key last.
+    changed: BTreeMap<Place, u64>,
+}
+
+/// The database. A clone is the same one.
+#[derive(Clone, Default)]
+pub struct Memory(Arc<Mutex<State>>);
+
+/// A transaction.
+pub struct Transaction {
+    rows: Arc<BTreeMap<Place, Vec<u8>>>,
+    version: u64,
+    writes: BTreeMap<Place, Option<Vec<u8>>>,
+    read: Vec<Range>,
+}
+
+impl Memory {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A thread that has panicked has not left half a commit.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn bounds(range: &Range) -> (Bound<Place>, Bound<Place>) {
+    let low = Bound::Included((range.space, range.low.clone()));
+    let high = match (&range.high, range.space) {
+        (Some(high), space) => Bound::Excluded((space, high.clone())),
+        (None, Space::Parted) => Bound::Excluded((Space::Copied, Vec::new())),
+        (None, Space::Copied) => Bound::Unbounded,
+    };
+    (low, high)
+}
+
+fn is_empty(range: &Range) -> bool {
+    range.high.as_ref().is_some_and(|high| *high <= range.low)
+}
+
+impl Store for Memory {
+    type Transaction = Transaction;
+
+    async fn begin(&self, _reads_only: bool) -> Result<Transaction, Failure> {
+        let state = self.state();
+        let rows = Arc::clone(&state.rows);
+        Ok(Transaction { rows, version: state.version, writes: BTreeMap::new(), read: Vec::new() })
+    }
+
+    async fn get(
+        &self,
+        transaction: &mut Transaction,
+        space: Space,
+        keys: &[Vec<u8>],
+    ) -> Result<Vec<Option<Vec<u8>>>, Failure> {
+        let values = keys.iter().map(|key| {
+            let place = (space, key.clone());
+            if let Some(own) = transaction.writes.get(&place) {
+                return own.clone();
+            }
+            let high = Some([key.as_slice(), &[0]].concat());
+            transaction.read.push(Range { space, low: key.clone(), high, reverse: false });
+            transaction.rows.get(&place).cloned()
+        });
+        Ok(values.collect())
+    }
+
+    async fn scan(
+        &self,
+        transaction: &mut Transaction,
+        range: Range,
+    ) -> Result<(Vec<Pair>, Option<Range>), Failure> {
+        if is_empty(&range) {
+            return Ok((Vec::new(), None));
+        }
+        transaction.read.push(range.clone());
+        let mut all: BTreeMap<&Place, Option<&Vec<u8>>> =
+            transaction.rows.range(bounds(&range)).map(|(place, value)| (place, Some(value))).collect();
+        all.extend(transaction.writes.range(bounds(&range)).map(|(place, value)| (place, value.as_ref())));
+        let pair = |(place, value): (&Place, Option<&Vec<u8>>)| Some((place.1.clone(), value?.clone()));
+        let mut pairs: Vec<Pair> = match range.reverse {
+            false => all.into_iter().filter_map(pair).take(BATCH + 1).collect(),
+            true => all.into_iter().rev().filter_map(pair).take(BATCH + 1).collect(),
+        };
+        let more = pairs.len() > BATCH;
+        pairs.truncate(BATCH);
+        let left = pairs.last().filter(|_| more).map(|(key, _)| match range.reverse {
+            false => Range { low: [key.as_slice(), &[0]].concat(), ..range.clone() },
+            true => Range { high: Some(key.clone()), ..range.clone() },
+        });
+        Ok((pairs, left))
+    }
+
+    async fn put(
+        &self,
+        transaction: &mut Transaction,
+        space: Space,
+        key: &[u8],
+        value: Option<&[u8]>,
+    ) -> Result<(), Failure> {
+        transaction.writes.insert((space, key.to_vec()), value.map(<[u8]>::to_vec));
+        Ok(())
+    }
+
+    async fn commit(&self, transaction: Transaction) -> Result<(), Failure> {
+        if transaction.writes.is_empty() {
+            return Ok(());
+        }
+        let mut state = self.state();
+        let ranges = transaction.read.iter().filter(|range| !is_empty(range));
+        let mut changes = ranges.flat_map(|range| state.changed.range(bounds(range)));
+        if changes.any(|(_, version)| *version > transaction.version) {
+            return Err(Failure::Conflict("something that was read has changed"));
+        }
+        state.version += 1;
+        let version = state.version;
+        let mut rows = BTreeMap::clone(&state.rows);
+        for (place, value) in transaction.writes {
+            state.changed.insert(place.clone(), version);
+            match value {
+                Some(value) => drop(rows.insert(place, value)),
+                None => drop(rows.remove(&place)),
+            }
+        }
+        state.rows = Arc::new(rows);
+        Ok(())
+    }
+
+    async fn rollback(&self, _transaction: Transaction) {}
+}

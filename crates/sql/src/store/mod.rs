@@ -1,0 +1,93 @@
+//! What SQL asks of the database below it: transactions over keys and values.
+//!
+//! All tables of SQL are ranges of two tables of the database, which are there from its beginning:
+//! one whose rows are placed by a part of their key, and one with a copy on every shard, where the
+//! catalog is as well. So a table is made by writing its descriptor, in a transaction like any
+//! other, and no shard has to learn of it.
+
+#[expect(clippy::disallowed_types, reason = "there are no shards in it")]
+pub mod memory;
+
+use std::future::Future;
+
+use crate::SqlError;
+
+/// One of the database's two tables for SQL.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Space {
+    /// Each row is on one shard, which a part of its key decides: see
+    /// [`key`](crate::encoding::key).
+    Parted,
+    /// Every shard has all rows: reads ask nobody, writes ask all.
+    Copied,
+}
+
+/// A part of a space, in the order of the keys or from its end.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Range {
+    /// Where.
+    pub space: Space,
+    /// The least key.
+    pub low: Vec<u8>,
+    /// The first key above it; none is the end of the space.
+    pub high: Option<Vec<u8>>,
+    /// Whether from its end.
+    pub reverse: bool,
+}
+
+/// A key with its value.
+pub type Pair = (Vec<u8>, Vec<u8>);
+
+/// Why an operation was not done. The transaction is over.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Failure {
+    /// Another transaction was in the way, or a row has moved: the same may be tried again. The text
+    /// names what was met.
+    Conflict(&'static str),
+    /// Nothing that trying again would change.
+    Error(SqlError),
+}
+
+/// A database with transactions.
+///
+/// A transaction reads a consistent snapshot with its own writes on top, and is serializable. One
+/// that only reads never fails with a conflict. One that is dropped without an end is rolled back
+/// some time later.
+pub trait Store {
+    /// A transaction.
+    type Transaction;
+
+    /// Begins one.
+    fn begin(&self, reads_only: bool) -> impl Future<Output = Result<Self::Transaction, Failure>>;
+
+    /// The values of some keys, in their order.
+    fn get(
+        &self,
+        transaction: &mut Self::Transaction,
+        space: Space,
+        keys: &[Vec<u8>],
+    ) -> impl Future<Output = Result<Vec<Option<Vec<u8>>>, Failure>>;
+
+    /// The first pairs of a range, at least one unless it is empty, and what is left of it; none at
+    /// its end.
+    fn scan(
+        &self,
+        transaction: &mut Self::Transaction,
+        range: Range,
+    ) -> impl Future<Output = Result<(Vec<Pair>, Option<Range>), Failure>>;
+
+    /// Writes a value, or deletes it if there is none.
+    fn put(
+        &self,
+        transaction: &mut Self::Transaction,
+        space: Space,
+        key: &[u8],
+        value: Option<&[u8]>,
+    ) -> impl Future<Output = Result<(), Failure>>;
+
+    /// Commits.
+    fn commit(&self, transaction: Self::Transaction) -> impl Future<Output = Result<(), Failure>>;
+
+    /// Rolls back.
+    fn rollback(&self, transaction: Self::Transaction) -> impl Future<Output = ()>;
+}
