@@ -114,6 +114,24 @@ fn what_was_acknowledged_outlives_nodes_that_are_killed_and_nobody_else_has_to_b
 }
 
 #[test]
+fn a_client_of_a_node_that_may_have_gone_back_is_told_so() {
+    let mut scene = Scene::under("durability = \"async\"\n", &[2]);
+    scene.start(1);
+    let db = scene.connect();
+    fill(&db, ACCOUNTS);
+    scene.kill(1);
+    scene.start(1);
+    let told = || match db.snapshot(Freshness::Newest) {
+        Err(Error::Lost) => Some(()),
+        _ => None,
+    };
+    until("the client is told", told);
+    let again = scene.connect();
+    let now = || again.snapshot(Freshness::Newest).ok();
+    until("a new client is served", now);
+}
+
+#[test]
 fn a_node_without_the_directory_that_it_had_is_refused() {
     let mut scene = kept("occ");
     (1..=3).for_each(|id| scene.start(id));

@@ -65,7 +65,7 @@ impl Scene {
         write_secret(&directory.join("secret"), "correct horse battery\n");
         let http = ports.chunks(2).map(|pair| pair[1]).collect();
         let nodes = (0..=shards.len()).map(|_| None).collect();
-        Scene { directory, http, nodes, kept: keys.contains("durability = \"sync\""), sql: Vec::new() }
+        Scene { directory, http, nodes, kept: keys.contains("durability"), sql: Vec::new() }
     }
 
     /// The same with a port for SQL at every node.

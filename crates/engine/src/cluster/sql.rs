@@ -95,7 +95,7 @@ mod tests {
             |tables: &[TableSpec]| Cluster::parse(&format!("{NODE}{}{TABLE}", describe_tables(tables)));
         let named = described(&specs()).unwrap();
         assert_eq!((named.id, names(&named)), (plain.id, names(&plain)), "wherever they stand");
-        assert_eq!(described(&[copies.clone()]).unwrap().all_tables(), plain.all_tables());
+        assert_eq!(described(std::slice::from_ref(&copies)).unwrap().all_tables(), plain.all_tables());
         let other = |name: &str| TableSpec { name: name.to_owned(), ..own.clone() };
         for refused in [
             other("plimsoll.sql.copies"),
@@ -105,7 +105,7 @@ mod tests {
             own.clone().with_groups(&["a", "b"]),
             copies.immutable(),
         ] {
-            let why = described(&[refused.clone()]).expect_err("it is another").to_string();
+            let why = described(std::slice::from_ref(&refused)).expect_err("it is another").to_string();
             assert!(why.contains("names with a dot") && why.contains(&refused.name), "{why}");
         }
         let without = format!("scheme = \"none\"\n{NODE}{}", describe_tables(&[own]));

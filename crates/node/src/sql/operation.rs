@@ -74,7 +74,7 @@ impl Held {
     }
 
     /// An operation has failed, and has ended the transaction.
-    pub(super) fn is_over(mut self) {
+    pub(super) fn forget(mut self) {
         self.handle = None;
     }
 }

@@ -184,7 +184,7 @@ impl ShardStore {
                 Ok(value)
             }
             Some((held, Err(abort))) => {
-                held.is_over();
+                held.forget();
                 Err(self.failure(abort, transaction.reads_only, &transaction.needs).await)
             }
             None => Err(failure::unreachable(self.since(begun))),

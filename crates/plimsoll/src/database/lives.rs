@@ -2,8 +2,9 @@
 //!
 //! A client loses its place when the nodes hear nothing from it for two seconds, for example
 //! because its machine was suspended or a cable was out. When it comes back it is refused if
-//! another client has used that place, or if its clock has stood still meanwhile. Then its engine
-//! is useless ([`Driver::is_refused`]), and the next operation that needs one connects another
+//! another client has used that place, or if its clock has stood still meanwhile; and it refuses a
+//! node itself that does not have the data that it had. Then its engine is useless
+//! ([`Driver::is_refused`]), and the next operation that needs one connects another
 //! engine, in a free place: the client begins a new *life*.
 //!
 //! What was under way in the old life is over. An attempt of a transaction ends as after a conflict

@@ -613,6 +613,11 @@ impl Handshakes {
                 Trouble::Refuse(refusal @ Refusal::Clock) if self.shared.cluster.heard_clocks().is_some() => {
                     return self.shared.refuse(*refusal);
                 }
+                // What this client knows is not true any more.
+                Trouble::Refuse(refusal @ Refusal::Forgotten) => {
+                    tracing::warn!(%with, %address, "has not got the data that it had; this client leaves the cluster");
+                    return self.shared.refuse(*refusal);
+                }
                 _ => {}
             }
         }
