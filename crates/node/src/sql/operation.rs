@@ -73,7 +73,7 @@ impl Held {
         interactive(&*self.shard).rollback(handle).await;
     }
 
-    /// An operation has failed, and has ended the transaction.
+    /// An operation has failed, and has ended the transaction: nothing is left to roll back.
     pub(super) fn forget(mut self) {
         self.handle = None;
     }

@@ -178,20 +178,21 @@ fn of_two_that_change_what_both_have_read_one_meets_a_conflict() {
 fn a_transaction_that_is_dropped_leaves_nothing_behind() {
     for protocol in ["occ", "two_pl"] {
         let (engine, node) = alone(protocol, 2);
-        on(&engine, &node, 0, |store| async move {
-            write(&store, &row(1, 1), b"old").await?;
-            for _ in 0..3 {
+        let written = on(&engine, &node, 0, |store| async move { write(&store, &row(1, 1), b"old").await });
+        assert_eq!(written, Ok(()));
+        for _ in 0..3 {
+            let dropped = on(&engine, &node, 0, |store| async move {
                 let mut transaction = store.begin(false).await?;
                 store.get(&mut transaction, Space::Parted, &[row(1, 1), row(2, 1)]).await?;
                 store.put(&mut transaction, Space::Parted, &row(1, 1), Some(b"lost")).await?;
                 store.put(&mut transaction, Space::Copied, b"name", Some(b"lost")).await?;
                 drop(transaction);
                 drop(store.begin(true).await?);
-            }
-            Ok::<_, Failure>(())
-        })
-        .expect("nobody is in the way");
-        (0..2).for_each(|shard| wait_until_idle(&engine, shard));
+                Ok::<_, Failure>(())
+            });
+            assert_eq!(dropped, Ok(()), "nobody is in the way");
+            (0..2).for_each(|shard| wait_until_idle(&engine, shard));
+        }
         let read = on(&engine, &node, 1, |store| async move {
             write(&store, &row(2, 1), b"new").await?;
             let mut transaction = store.begin(true).await?;
@@ -256,7 +257,7 @@ fn what_needs_a_node_that_is_gone_fails_soon() {
     let (cluster, mut engines) = nodes("occ", 2, 1);
     drop(engines.pop());
     let engine = engines.pop().expect("there is another node");
-    let store = NodeStore::new(&engine, &cluster).expect("the pair has SQL").with_patience(1_000_000_000);
+    let store = NodeStore::new(&engine, &cluster).expect("the pair has SQL").with_patience(200_000_000);
     let table = cluster.sql_tables().expect("the pair has SQL")[0];
     let home = move |shard: &dyn AnyShard, first| shard.home(table, &Key::new(&row(first, 0)));
     let found = engine.on_shard(ShardId(0), move |shard| {
