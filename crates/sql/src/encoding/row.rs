@@ -9,7 +9,7 @@
 //! | of each other value, 2 or 4, big endian | where it ends, from the end of this list on |
 //! | the other values, in the order of columns | |
 //!
-//! Values are as in [`value`](super::value). A column that has no value here is NULL; a column of
+//! Values are as in [`value`]. A column that has no value here is NULL; a column of
 //! the primary key is what the key says, unless the key loses something of it
 //! ([`is_exact`](super::order::is_exact)): then its value is here as well.
 //!

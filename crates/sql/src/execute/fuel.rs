@@ -13,7 +13,7 @@
 //! without a pause.
 //!
 //! What a single row needs is not interrupted, but for queries in its expressions. It is owed: the
-//! fuel falls below zero. A row that would owe more than [`DEBT_MAX`] is refused.
+//! fuel falls below zero. A row that would owe more than `DEBT_MAX` is refused.
 
 use std::cell::Cell;
 

@@ -1,6 +1,6 @@
 //! What evaluates a query: rows one at a time.
 //!
-//! A [`Run`] is what a portal keeps: the state of each plan ([`cursor`]), what queries in
+//! A [`Run`] is what a portal keeps: the state of each plan (`cursor`), what queries in
 //! expressions have come to, and how much memory all of it holds. It does not borrow the query, so
 //! that both can be kept side by side; every call gets the query anew.
 //!
