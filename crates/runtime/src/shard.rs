@@ -386,8 +386,8 @@ impl<N: Participant> ShardEnv<N> {
     }
 
     /// Drops all tasks. Tasks hold the environment and the environment holds tasks: this breaks the
-    /// cycle. What a task holds may start another when it is dropped, which is then dropped as well.
-    /// Connections that no task has accepted are closed.
+    /// cycle. What a task holds may start another when it is dropped, which is then dropped as
+    /// well. Connections that no task has accepted are closed.
     pub(crate) fn end(&self) {
         loop {
             let tasks = self.core.tasks.take();

@@ -355,8 +355,8 @@ mod tests {
         );
     }
 
-    /// Keys under [`Partitioning::Own`]: of two tables, of every kind of partition key, short, whole
-    /// and with more behind it.
+    /// Keys under [`Partitioning::Own`]: of two tables, of every kind of partition key, short,
+    /// whole and with more behind it.
     fn own_keys() -> Vec<Key> {
         let texts: [&[u8]; 6] = [b"", b"a", b"\0", b"a\0\x01", b"a longer text than fits", &[0xff; 20]];
         let mut keys = vec![Key::MIN, Key::new(&[0, 0, 64]), Key::build().u32(64).finish()];

@@ -151,7 +151,7 @@ fn tables_are_made_at_one_node_used_at_all_and_there_after_all_were_killed() {
     assert_eq!(said(&mut three, "select count(*), sum(n) from t"), ["100", "1000", "SELECT 1"]);
     assert_eq!(said(&mut one, "insert into all_over values (1, 7)"), ["INSERT 0 1"]);
     assert_eq!(said(&mut three, "select n from all_over where id = 1"), ["7", "SELECT 1"]);
-    // Sums stay, whoever moves what at the same time.
+    // The sum of all rows stays the same while sessions at all nodes move amounts between them.
     std::thread::scope(|scope| {
         for (number, address) in addresses.iter().enumerate() {
             scope.spawn(move || {

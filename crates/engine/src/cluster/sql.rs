@@ -1,8 +1,8 @@
 //! The tables of a cluster that hold all tables of SQL.
 //!
 //! Tables of SQL come and go while a cluster runs, and tables of a cluster do not. So all rows of
-//! SQL are in two of these: one whose rows are each on one shard, which a part of the key names, and
-//! one with a copy on every shard. They are there from the beginning, behind the tables of the
+//! SQL are in two of these: one whose rows are each on one shard, which a part of the key names,
+//! and one with a copy on every shard. They are there from the beginning, behind the tables of the
 //! file, so those keep their numbers; and the checksum of the cluster leaves them out, so a data
 //! directory in which they are missing goes on without anything to be done.
 //!

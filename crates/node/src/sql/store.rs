@@ -77,7 +77,7 @@ impl NodeStore {
     /// The same with other patience.
     #[cfg(test)]
     pub(super) fn with_patience(self: Arc<NodeStore>, patience_ns: u64) -> Arc<NodeStore> {
-        let node = Arc::into_inner(self).expect("nobody has it yet");
+        let node = Arc::into_inner(self).expect("the node's store has one owner until shards get it");
         Arc::new(NodeStore { patience_ns, ..node })
     }
 }
@@ -231,8 +231,8 @@ impl ShardStore {
         }
     }
 
-    /// Rolls a transaction back. Waits a moment, so that what it holds is free when the session goes
-    /// on, unless others have to be asked who do not answer.
+    /// Rolls a transaction back. Waits a moment, so that what it holds is free when the session
+    /// goes on, unless others have to be asked who do not answer.
     async fn give_back(&self, held: Held) {
         Ongoing::new(&self.shard, held.rollback()).within(LOOK_NS).await;
     }
@@ -401,7 +401,7 @@ impl ShardStore {
     }
 }
 
-/// A key of at most so many bytes.
+/// A key, unless it is longer than the database takes.
 fn key(bytes: &[u8], max: usize) -> Result<Key, Failure> {
     match bytes.len() <= max {
         true => Ok(Key::new(bytes)),

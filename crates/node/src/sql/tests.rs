@@ -8,16 +8,19 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use plimsoll_engine::{Cluster, Engine};
+use plimsoll_sql::catalog::{Column, Placement, Table};
+use plimsoll_sql::encoding::key;
 use plimsoll_sql::store::{Failure, Pair, Range, Space, Store};
+use plimsoll_sql::types::{Datum, Oid};
 use plimsoll_txn::any_shard::AnyShard;
-use plimsoll_types::{Key, ShardId};
+use plimsoll_types::{Key, Partitioning, RangePlace, ShardId};
 
 use super::store::{NodeStore, ShardStore};
 
 /// How long the tests wait for what comes soon.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Nodes with so many shards each, connected with each other.
+/// A cluster of nodes, each with the given number of shards, that are connected to each other.
 fn nodes(protocol: &str, count: usize, shards: usize) -> (Cluster, Vec<Engine>) {
     let bind = |_| TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let listeners: Vec<TcpListener> = (0..count).map(bind).collect();
@@ -285,4 +288,45 @@ fn what_needs_a_node_that_is_gone_fails_soon() {
     });
     assert_eq!(states, Ok(vec!["57P03".to_owned(); 4]));
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+}
+
+/// SQL writes the byte of a key that tells the partition part, and the database reads it.
+#[test]
+fn rows_that_share_the_columns_they_are_placed_by_share_a_slot() {
+    let column = |oid| Column {
+        name: "c".to_owned(),
+        oid,
+        modifier: -1,
+        not_null: true,
+        default: None,
+        missing: None,
+        dropped: false,
+    };
+    for (first, values) in [
+        (Oid::INT4, [Datum::Int4(7), Datum::Int4(8)]),
+        (Oid::TEXT, [Datum::text("a"), Datum::text("a\u{1}b")]),
+    ] {
+        let table = Table {
+            id: 16_384,
+            rows: 16_384,
+            schema: "public".to_owned(),
+            name: "t".to_owned(),
+            columns: vec![column(first), column(Oid::TEXT)],
+            primary: vec![0, 1],
+            primary_name: "t_pkey".to_owned(),
+            placement: Placement::Hash(1),
+        };
+        let byte = key::partition_byte(&table).expect("it can be");
+        for value in values {
+            let low = key::prefix(table.rows, byte, &[(first, &value)]).expect("it is short");
+            let high = key::after_prefix(&low).map(|high| Key::new(&high));
+            let place = Partitioning::Own.range_place(&Key::new(&low), high.as_ref());
+            let RangePlace::Slot(slot) = place else { panic!("{first:?}: not one slot: {place:?}") };
+            for second in ["", "x", "another one that is long"] {
+                let row = [value.clone(), Datum::text(second)];
+                let key = Key::new(&key::row_key(&table, &row).expect("it is short"));
+                assert_eq!(Partitioning::Own.slot(&key), Some(slot), "{row:?}");
+            }
+        }
+    }
 }

@@ -62,8 +62,8 @@ pub fn joined(plan: Plan) -> Plan {
     Plan::Join { left, right, width, condition, outer, lateral: lateral || depends > 0 }
 }
 
-/// Tells a plan of conditions on its rows. Says how many rows around it what it reads now depends on:
-/// 0 is none, 1 the next one, and so on outwards.
+/// Tells a plan of conditions on its rows. Says how many rows around it what it reads now depends
+/// on: 0 is none, 1 the next one, and so on outwards.
 fn push(plan: &mut Plan, conditions: &[&Expr]) -> usize {
     match plan {
         Plan::Scan(scan) => narrow(scan, conditions),
@@ -73,7 +73,8 @@ fn push(plan: &mut Plan, conditions: &[&Expr]) -> usize {
             let of_left: Vec<&Expr> =
                 conditions.iter().copied().filter(|condition| is_left(condition, outside)).collect();
             let mut depends = push(left, &of_left);
-            // What is true of the row that stands in for a missing one says nothing of those there are.
+            // What is true of the row that stands in for a missing one says nothing of those there
+            // are.
             if !*outer {
                 let inner: Vec<Expr> =
                     conditions.iter().filter_map(|condition| seen_inside(condition, outside)).collect();
@@ -191,8 +192,8 @@ fn outermost(expr: &Expr) -> usize {
     expr.parts().into_iter().map(outermost).fold(own, usize::max)
 }
 
-/// How a condition compares a column of the row at hand, and with what: a value that is known before
-/// the row is.
+/// How a condition compares a column of the row at hand, and with what: a value that is known
+/// before the row is.
 fn compared(condition: &Expr, place: usize, oid: Oid) -> Option<(Comparison, &Expr)> {
     let Expr::Call { function, arguments, types, .. } = condition else { return None };
     let comparison = Comparison::of(operators::symbol(function.oid)?)?;

@@ -26,23 +26,10 @@ pub struct Column {
 /// Where rows are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Placement {
-    /// By a hash of the first so many columns of the primary key; 0: of all.
+    /// By a hash of this number of the primary key's first columns; 0: of all its columns.
     Hash(u16),
     /// On every shard.
     Everywhere,
-}
-
-/// A secondary index.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Index {
-    /// Its number, in the same series as those of tables.
-    pub id: u32,
-    /// Its name.
-    pub name: String,
-    /// Whether two rows may not have the same values.
-    pub unique: bool,
-    /// Positions of its columns.
-    pub columns: Vec<u16>,
 }
 
 /// A table.
@@ -64,6 +51,4 @@ pub struct Table {
     pub primary_name: String,
     /// Where its rows are.
     pub placement: Placement,
-    /// Secondary indexes.
-    pub indexes: Vec<Index>,
 }

@@ -2,7 +2,7 @@
 
 pub mod descriptor;
 
-pub use descriptor::{Column, Index, Placement, Table};
+pub use descriptor::{Column, Placement, Table};
 
 /// The schema of tables whose schema is not named.
 pub const PUBLIC: &str = "public";

@@ -6,7 +6,7 @@
 //! | key | value |
 //! |---|---|
 //! | `00 00 00 00  00`, schema, name: each as a `text` [in order](super::order) | the descriptor |
-//! | `00 00 00 00  01` | the next number of a table or an index: four bytes, big endian |
+//! | `00 00 00 00  01` | the next number of a table: four bytes, big endian |
 //!
 //! A descriptor is a byte, 1, the number of its format, and then the fields of [`Table`] in their
 //! order, for which these are the forms:
@@ -25,7 +25,7 @@
 use super::bytes::{Bytes, corrupted, utf8};
 use super::order::put_bytes;
 use crate::SqlError;
-use crate::catalog::{Column, Index, Placement, Table};
+use crate::catalog::{Column, Placement, Table};
 use crate::types::Oid;
 
 /// The format of descriptors.
@@ -47,7 +47,7 @@ pub fn descriptor_key(schema: &str, name: &str) -> Vec<u8> {
     key
 }
 
-/// The key of the next number of a table or an index.
+/// The key of the next number of a table.
 pub fn next_id_key() -> Vec<u8> {
     vec![0, 0, 0, 0, 1]
 }
@@ -83,13 +83,6 @@ impl Table {
         };
         out.push(kind);
         out.extend(count.to_be_bytes());
-        put_length(self.indexes.len(), &mut out);
-        for index in &self.indexes {
-            out.extend(index.id.to_be_bytes());
-            put_sized(index.name.as_bytes(), &mut out);
-            out.push(u8::from(index.unique));
-            put_positions(&index.columns, &mut out);
-        }
         out
     }
 
@@ -110,13 +103,12 @@ impl Table {
             (1, 0) => Placement::Everywhere,
             _ => return Err(foreign()),
         };
-        let indexes = take_list(&mut rest, take_index)?;
         rest.end()?;
-        let mut positions = indexes.iter().flat_map(|index: &Index| &index.columns).chain(&primary);
+        let mut positions = primary.iter();
         if positions.any(|position| usize::from(*position) >= columns.len()) {
             return Err(foreign());
         }
-        Ok(Table { id, rows, schema, name, columns, primary, primary_name, placement, indexes })
+        Ok(Table { id, rows, schema, name, columns, primary, primary_name, placement })
     }
 }
 
@@ -227,15 +219,6 @@ fn take_column(rest: &mut Bytes<'_>) -> Result<Column, SqlError> {
     })
 }
 
-fn take_index(rest: &mut Bytes<'_>) -> Result<Index, SqlError> {
-    Ok(Index {
-        id: rest.u32()?,
-        name: take_text(rest)?,
-        unique: take_flag(rest)?,
-        columns: take_list(rest, Bytes::u16)?,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -260,14 +243,11 @@ mod tests {
         );
         let columns = proptest::collection::vec(column, 3..6);
         let positions = || proptest::collection::vec(0u16..3, 0..4);
-        let index = (any::<u32>(), text(), any::<bool>(), positions())
-            .prop_map(|(id, name, unique, columns)| Index { id, name, unique, columns });
-        let indexes = proptest::collection::vec(index, 0..3);
-        (any::<[u32; 2]>(), [text(), text(), text()], columns, positions(), any::<bool>(), indexes).prop_map(
-            |([id, rows], [schema, name, primary_name], columns, primary, copied, indexes)| {
+        (any::<[u32; 2]>(), [text(), text(), text()], columns, positions(), any::<bool>()).prop_map(
+            |([id, rows], [schema, name, primary_name], columns, primary, copied)| {
                 let count = u16::try_from(primary.len()).expect("few");
                 let placement = if copied { Placement::Everywhere } else { Placement::Hash(count) };
-                Table { id, rows, schema, name, columns, primary, primary_name, placement, indexes }
+                Table { id, rows, schema, name, columns, primary, primary_name, placement }
             },
         )
     }

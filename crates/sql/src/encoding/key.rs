@@ -1,11 +1,10 @@
-//! Keys of rows and of index entries.
+//! Keys of rows.
 //!
-//! | bytes | of a row's key | of an index entry's key |
-//! |---|---|---|
-//! | 4, big endian | the number that the table's rows are kept under | the index's number |
-//! | 1 | what the partition part is | the same |
-//! | | the primary key's columns | the index's columns, each nullable |
-//! | | | the row's key without its first 5 bytes |
+//! | bytes | |
+//! |---|---|
+//! | 4, big endian | the number that the table's rows are kept under |
+//! | 1 | what the partition part is |
+//! | | the primary key's columns |
 //!
 //! Columns are [in order](super::order), so a range of values is a range of keys. A row of a table
 //! without a primary key has a hidden number of eight bytes instead of columns.
@@ -26,46 +25,25 @@
 //! column: `(1, 'a')` is `00 00 40 00  04  80 00 00 01  61 00 01`, of which the first 9 bytes are
 //! hashed.
 //!
-//! Left out: descending columns, and indexes beside the rows that they lead to.
+//! The rule by which the database finds that part is `Partitioning::Own`.
+//!
+//! Left out: secondary indexes, and descending columns.
 
 use super::bytes::{Bytes, corrupted, mismatched};
 use super::order;
-use crate::catalog::{Index, Placement, Table};
+use crate::catalog::{Placement, Table};
 use crate::types::{Datum, Oid};
 use crate::{SqlError, SqlState};
 
 /// Bytes of a key at most.
 pub const KEY_BYTES_MAX: usize = 4096;
 
-/// Bytes before a key's columns.
-const HEAD: usize = 5;
 /// The whole key is the partition part.
 const WHOLE: u8 = 0;
-/// So many bytes at most are the partition part, if it has a fixed width.
+/// The longest partition part of a fixed width, in bytes behind the first five.
 const WIDTH_MAX: u8 = 200;
 /// The partition part ends with the first text.
 const FIRST_TEXT: u8 = 201;
-
-/// The bytes that decide which shard has a key.
-pub fn partition_part(key: &[u8]) -> &[u8] {
-    partition_length(key).and_then(|length| key.get(..length)).unwrap_or(key)
-}
-
-/// Whether all keys with this prefix have the same partition part.
-pub fn is_one_partition(prefix: &[u8]) -> bool {
-    partition_length(prefix).is_some_and(|length| length <= prefix.len())
-}
-
-/// The length of the partition part; none if it is the whole key, or longer than the key tells.
-fn partition_length(key: &[u8]) -> Option<usize> {
-    let (head, rest) = key.split_at_checked(HEAD)?;
-    let length = match *head.last()? {
-        width @ 1..=WIDTH_MAX => usize::from(width),
-        FIRST_TEXT => rest.windows(2).position(|pair| pair == [0, 1])? + 2,
-        _ => return None,
-    };
-    Some(HEAD + length)
-}
 
 /// The fifth byte of the keys of a table's rows; 0A000 if no byte says what its placement asks for.
 pub fn partition_byte(table: &Table) -> Result<u8, SqlError> {
@@ -90,18 +68,6 @@ pub fn partition_byte(table: &Table) -> Result<u8, SqlError> {
             "Partition columns are the whole primary key, or one column of type text, \
              or columns of a fixed width other than real and double precision.",
         )),
-    }
-}
-
-/// The fifth byte of the keys of an index: its first column is the partition part, if that can be.
-pub fn index_partition_byte(index: &Index, table: &Table) -> u8 {
-    let Some(first) = index.columns.first().map(|position| type_at(table, *position)) else { return WHOLE };
-    match partition_width(first) {
-        _ if table.placement == Placement::Everywhere => WHOLE,
-        _ if is_one_text(first) => FIRST_TEXT,
-        // The byte before the value that says that it is not NULL. Entries of NULL are spread.
-        Some(width) => width + 1,
-        None => WHOLE,
     }
 }
 
@@ -168,50 +134,11 @@ pub fn read_row_key(table: &Table, key: &[u8]) -> Result<Vec<Datum>, SqlError> {
     Ok(values)
 }
 
-/// The key of an index's entry for the row that has this key and these values by column position.
-pub fn index_key(
-    index: &Index,
-    table: &Table,
-    values: &[Datum],
-    row_key: &[u8],
-) -> Result<Vec<u8>, SqlError> {
-    let mut key = head(index.id, index_partition_byte(index, table));
-    for position in &index.columns {
-        let oid = type_at(table, *position);
-        let value = values.get(usize::from(*position)).ok_or_else(|| mismatched(oid))?;
-        order::put_nullable(oid, value, &mut key)?;
-    }
-    key.extend_from_slice(row_key.get(HEAD..).ok_or_else(|| mismatched(Oid::NONE))?);
-    checked(key)
-}
-
-/// The key of the row that an index's entry leads to.
-pub fn row_key_of_entry(index: &Index, table: &Table, key: &[u8]) -> Result<Vec<u8>, SqlError> {
-    let mut rest = Bytes::new(key);
-    if rest.u32()? != index.id || rest.u8()? != index_partition_byte(index, table) {
-        return Err(corrupted(format!("A key is not one of index \"{}\".", index.name)));
-    }
-    for position in &index.columns {
-        order::take_nullable(type_at(table, *position), &mut rest)?;
-    }
-    let mut row = head(table.rows, partition_byte(table)?);
-    row.extend_from_slice(rest.rest());
-    Ok(row)
-}
-
 /// What all keys of a table's rows begin with that have these values in the first columns of the
 /// primary key. It may be longer than any key.
 pub fn prefix(number: u32, partition: u8, values: &[(Oid, &Datum)]) -> Result<Vec<u8>, SqlError> {
     let mut key = head(number, partition);
     values.iter().try_for_each(|(oid, value)| order::put(*oid, value, &mut key))?;
-    Ok(key)
-}
-
-/// The same of an index's entries and its first columns, whose values may be NULL. Entries whose
-/// next column is not NULL follow behind [`order::PRESENT`], the others behind [`order::NULL`].
-pub fn index_prefix(number: u32, partition: u8, values: &[(Oid, &Datum)]) -> Result<Vec<u8>, SqlError> {
-    let mut key = head(number, partition);
-    values.iter().try_for_each(|(oid, value)| order::put_nullable(*oid, value, &mut key))?;
     Ok(key)
 }
 
@@ -233,8 +160,6 @@ mod tests {
         let table = table(&[Oid::INT4, Oid::TEXT], &[0, 1], Placement::Hash(1));
         let key = row_key(&table, &[Datum::Int4(1), Datum::text("a")]).expect("a key");
         assert_eq!(key, [0, 0, 0x40, 0, 4, 0x80, 0, 0, 1, b'a', 0, 1]);
-        assert_eq!(partition_part(&key), &key[..9]);
-        assert!(!is_one_partition(&key[..8]));
     }
 
     #[test]
@@ -273,19 +198,5 @@ mod tests {
         assert_eq!(state(Oid::TEXT, long(4090)), Err(SqlState::PROGRAM_LIMIT_EXCEEDED));
         assert_eq!(state(Oid::JSON, long(1)), Err(SqlState::FEATURE_NOT_SUPPORTED));
         assert_eq!(state(Oid::INT8, Datum::Int4(1)), Err(SqlState::INTERNAL_ERROR));
-    }
-
-    #[test]
-    fn entries_of_null_are_behind_all_others() {
-        let table = table(&[Oid::INT4, Oid::INT4], &[0], Placement::Hash(1));
-        let index = Index { id: 16_385, name: "i".to_owned(), unique: true, columns: vec![1] };
-        let entry = |value: Datum| {
-            let row = [Datum::Int4(1), value];
-            let key = row_key(&table, &row).expect("a key");
-            index_key(&index, &table, &row, &key).expect("an entry")
-        };
-        assert_eq!(entry(Datum::Int4(2)), [0, 0, 0x40, 1, 5, 1, 0x80, 0, 0, 2, 0x80, 0, 0, 1]);
-        assert_eq!(entry(Datum::Null), [0, 0, 0x40, 1, 5, 2, 0x80, 0, 0, 1]);
-        assert_eq!(partition_part(&entry(Datum::Int4(2))).len(), 10);
     }
 }

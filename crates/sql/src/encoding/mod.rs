@@ -5,7 +5,7 @@
 //! | [`bytes`] | a reader for bytes that may be torn |
 //! | [`order`] | values whose bytes are ordered as the values are |
 //! | [`decimal`] | the same for `numeric` |
-//! | [`key`] | keys of rows and of index entries, and their partition part |
+//! | [`key`] | keys of rows, and their partition part |
 //! | [`value`] | values that need no order |
 //! | [`row`] | what is stored under a row's key |
 //! | [`descriptor`] | tables, and the keys of the catalog |

@@ -8,7 +8,7 @@ use proptest::sample::select;
 use super::bytes::Bytes;
 use super::{key, order, row, value};
 use crate::SqlState;
-use crate::catalog::{Column, Index, Placement, Table};
+use crate::catalog::{Column, Placement, Table};
 use crate::types::{Array, Datum, Interval, Numeric, Oid, compare};
 
 /// Types that can be in keys.
@@ -229,7 +229,6 @@ pub fn table(types: &[Oid], primary: &[u16], placement: Placement) -> Table {
         primary: primary.to_vec(),
         primary_name: "t_pkey".to_owned(),
         placement,
-        indexes: Vec::new(),
     }
 }
 
@@ -303,7 +302,7 @@ proptest! {
     }
 
     #[test]
-    fn rows_of_one_partition_have_one_partition_part(
+    fn rows_that_share_a_column_share_a_prefix(
         (oid, values) in of_one_type(1),
         (other, others) in of_one_type(2),
     ) {
@@ -313,10 +312,9 @@ proptest! {
             return Ok(());
         };
         let prefix = key::prefix(split.rows, partition, &[(oid, &values[0])]).expect("a prefix");
-        prop_assert!(key::is_one_partition(&prefix));
         for other in others {
             let key = key::row_key(&split, &[values[0].clone(), other]).expect("a key");
-            prop_assert_eq!(key::partition_part(&key), &prefix[..]);
+            prop_assert!(key.starts_with(&prefix));
         }
     }
 }
@@ -359,27 +357,11 @@ proptest! {
     }
 
     #[test]
-    fn an_index_entry_leads_to_its_row((table, row) in filled()) {
-        let indexed = table.columns.iter().zip(0u16..200).rev().filter(|(column, _)| order::is_ordered(column.oid));
-        let columns: Vec<u16> = indexed.map(|(_, position)| position).take(3).collect();
-        let index = Index { id: 16_390, name: "i".to_owned(), unique: false, columns };
-        let key = key_of(&table, &row);
-        let entry = key::index_key(&index, &table, &row, &key).expect("an entry");
-        prop_assert_eq!(key::row_key_of_entry(&index, &table, &entry), Ok(key));
-        let values: Vec<_> = index.columns.iter().map(|position| {
-            (table.columns[usize::from(*position)].oid, &row[usize::from(*position)])
-        }).collect();
-        let partition = key::index_partition_byte(&index, &table);
-        prop_assert!(entry.starts_with(&key::index_prefix(index.id, partition, &values).expect("a prefix")));
-    }
-
-    #[test]
-    fn any_bytes_have_a_partition_part_and_no_row_panics(
+    fn no_bytes_of_a_row_panic(
         (table, _) in filled(),
         key in proptest::collection::vec(any::<u8>(), 0..40),
         row in proptest::collection::vec(any::<u8>(), 0..80),
     ) {
-        prop_assert!(key.starts_with(key::partition_part(&key)));
         let layout = [&[1, 0, u8::try_from(table.columns.len()).expect("few")][..], &row].concat();
         let own = [&table.rows.to_be_bytes()[..], &[0], &key].concat();
         for (key, row) in [(&own, &row), (&own, &layout)] {

@@ -49,7 +49,8 @@ const STACK_BYTES: usize = 64 << 10;
 /// A statement of a text.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Statement {
-    /// Its tree, which is shared: to copy it takes a stack as deep as it is. Locations in it are bytes of the whole text.
+    /// Its tree, which is shared: to copy it takes a stack as deep as it is. Locations in it are
+    /// bytes of the whole text.
     pub node: Rc<Node>,
     /// Which bytes of the text it is, without the semicolon.
     pub text: Range<usize>,

@@ -1,8 +1,8 @@
 //! `COPY ... FROM STDIN` and `COPY ... TO STDOUT`.
 //!
 //! Rows that come are parsed line by line ([`lines`](super::lines)) and written some hundred at a
-//! time, in the transaction that the statement is in: if one is refused, none is there. What follows
-//! the statement in a simple query waits until the client has sent the last row.
+//! time, in the transaction that the statement is in: if one is refused, none is there. What
+//! follows the statement in a simple query waits until the client has sent the last row.
 
 use std::rc::Rc;
 

@@ -139,8 +139,8 @@ impl<W: World> Session<'_, W> {
         Ok(())
     }
 
-    /// Ends a transaction that reads at a snapshot, if there is one, to go on in another. That goes as
-    /// long as nothing but tables was looked up in it.
+    /// Ends a transaction that reads at a snapshot, if there is one, to go on in another. That goes
+    /// as long as nothing but tables was looked up in it.
     async fn leave_snapshot(&mut self) -> Result<(), Stop> {
         let Some(open) = self.data.open.take_if(|open| open.reads_only) else { return Ok(()) };
         self.world.store().rollback(open.transaction).await;

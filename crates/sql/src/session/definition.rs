@@ -131,7 +131,6 @@ impl<W: World> Session<'_, W> {
             primary: Vec::new(),
             primary_name: format!("{}_pkey", range.relname),
             placement: Placement::Hash(0),
-            indexes: Vec::new(),
         };
         let mut keys: Vec<PrimaryKey> = Vec::new();
         for element in &create.table_elts {
@@ -348,8 +347,8 @@ impl<W: World> Session<'_, W> {
         self.put(Space::Copied, key, Some(&[])).await
     }
 
-    /// Removes rows that have been left, some at a time. If another session does so at the same time,
-    /// or the database is out of reach, they stay for whoever drops a table next.
+    /// Removes rows that have been left, some at a time. If another session does so at the same
+    /// time, or the database is out of reach, they stay for whoever drops a table next.
     pub(super) async fn sweep(&self) {
         // What keeps it from going on keeps nobody from anything.
         let _ = self.try_sweep().await;

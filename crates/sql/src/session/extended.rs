@@ -233,8 +233,8 @@ impl<W: World> Session<'_, W> {
         Ok(())
     }
 
-    /// Runs a portal to its end or to a limit, and ends its transaction if that ends with it. Returns
-    /// what CommandComplete says at the end.
+    /// Runs a portal to its end or to a limit, and ends its transaction if that ends with it.
+    /// Returns what CommandComplete says at the end.
     async fn go_on<S: Stream>(
         &mut self,
         name: &str,

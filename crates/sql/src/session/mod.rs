@@ -21,8 +21,8 @@
 //! in a simulated world, and nothing in it can tell them apart. Bytes are read when no whole
 //! message is left, and replies are written when the client is waiting for them (after a Sync, a
 //! Flush or a simple query) or when 64 KiB have come together; then the session waits until they
-//! are taken, so that a slow reader costs no memory. What takes long pauses, so that the shard's other tasks
-//! run, and looks then whether it is to be cancelled.
+//! are taken, so that a slow reader costs no memory. What takes long pauses, so that the shard's
+//! other tasks run, and looks then whether it is to be cancelled.
 //!
 //! Passwords and encryption are left out: whoever connects is trusted, so a listener must not offer
 //! this to other machines.

@@ -257,8 +257,8 @@ impl<W: World> Session<'_, W> {
         if !table.primary.is_empty() {
             return key::row_key(table, &whole(table, row));
         }
-        // By time, so that rows stay in the order in which they came, more or less; and by chance, so
-        // that statements of one moment are apart. A number that is there already is a conflict.
+        // By time, so that rows stay in the order in which they came, more or less; and by chance,
+        // so that statements of one moment are apart. A number that is there already is a conflict.
         let number = hidden.unwrap_or_else(|| {
             let time = u64::try_from(self.world.now_us()).unwrap_or_default();
             time << CHANCE_BITS | self.world.random() & ((1 << CHANCE_BITS) - 1)

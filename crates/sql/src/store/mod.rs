@@ -41,8 +41,8 @@ pub type Pair = (Vec<u8>, Vec<u8>);
 /// Why an operation was not done. The transaction is over.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Failure {
-    /// Another transaction was in the way, or a row has moved: the same may be tried again. The text
-    /// names what was met.
+    /// Another transaction was in the way, or a row has moved: the same may be tried again. The
+    /// text names what was met.
     Conflict(&'static str),
     /// Nothing that trying again would change.
     Error(SqlError),
