@@ -8,10 +8,9 @@ use pg_query::protobuf::{
     AConst, AExpr, AExprKind, CaseExpr, CaseWhen, Integer, Node, ResTarget, RowExpr, SelectStmt,
     SetOperation, SubLink, SubLinkType, a_const,
 };
-use std::sync::Arc;
 
 use plimsoll_sql::analyze::{Catalog, Query, analyze};
-use plimsoll_sql::catalog::Table;
+use plimsoll_sql::catalog::Relation;
 use plimsoll_sql::execute::fuel::Fuel;
 use plimsoll_sql::execute::{Context, Run, Step};
 use plimsoll_sql::types::{Datum, Style};
@@ -36,7 +35,7 @@ impl Catalog for Nothing {
         ""
     }
 
-    fn table(&self, _schema: &str, _name: &str) -> Result<Option<Arc<Table>>, SqlError> {
+    fn relation(&self, _schema: &str, _name: &str) -> Result<Option<Relation>, SqlError> {
         Ok(None)
     }
 }

@@ -293,15 +293,7 @@ fn what_needs_a_node_that_is_gone_fails_soon() {
 /// SQL writes the byte of a key that tells the partition part, and the database reads it.
 #[test]
 fn rows_that_share_the_columns_they_are_placed_by_share_a_slot() {
-    let column = |oid| Column {
-        name: "c".to_owned(),
-        oid,
-        modifier: -1,
-        not_null: true,
-        default: None,
-        missing: None,
-        dropped: false,
-    };
+    let column = |oid| Column { not_null: true, ..Column::new("c", oid, -1) };
     for (first, values) in [
         (Oid::INT4, [Datum::Int4(7), Datum::Int4(8)]),
         (Oid::TEXT, [Datum::text("a"), Datum::text("a\u{1}b")]),
@@ -309,12 +301,10 @@ fn rows_that_share_the_columns_they_are_placed_by_share_a_slot() {
         let table = Table {
             id: 16_384,
             rows: 16_384,
-            schema: "public".to_owned(),
-            name: "t".to_owned(),
             columns: vec![column(first), column(Oid::TEXT)],
             primary: vec![0, 1],
-            primary_name: "t_pkey".to_owned(),
             placement: Placement::Hash(1),
+            ..Table::new("public", "t")
         };
         let byte = key::partition_byte(&table).expect("it can be");
         for value in values {

@@ -12,7 +12,7 @@ use super::expression::present;
 use super::names::{function_name, strings};
 use super::plan::{Access, Aggregated, Expr, Plan, Scan};
 use super::{Analyzer, DEPTH_MAX, unsupported};
-use crate::catalog::{Column, Table};
+use crate::catalog::{Column, Relation, Table};
 use crate::functions;
 use crate::types::Oid;
 use crate::{SqlError, SqlState};
@@ -307,19 +307,31 @@ impl<'a> Analyzer<'a> {
 
     /// The table of a name.
     pub fn table(&mut self, range: &RangeVar) -> Result<Arc<Table>, SqlError> {
-        let found = self.catalog.table(&range.schemaname, &range.relname)?;
-        let Some(table) = found else {
+        let found = self.catalog.relation(&range.schemaname, &range.relname)?;
+        let what = match found {
+            Some(Relation::Table(table)) => {
+                if !self.tables.contains(&table) {
+                    self.tables.push(table.clone());
+                }
+                return Ok(table);
+            }
+            None => None,
+            Some(Relation::Index(_)) => Some("indexes"),
+            Some(Relation::Sequence(_)) => Some("sequences"),
+        };
+        let error = if let Some(what) = what {
+            let error = format!("cannot open relation \"{}\"", range.relname);
+            SqlError::new(SqlState::WRONG_OBJECT_TYPE, error)
+                .detail(format!("This operation is not supported for {what}."))
+        } else {
             let schema = match range.schemaname.as_str() {
                 "" => String::new(),
                 schema => format!("{schema}."),
             };
             let error = format!("relation \"{schema}{}\" does not exist", range.relname);
-            return self.refuse(range.location, SqlState::UNDEFINED_TABLE, error);
+            SqlError::new(SqlState::UNDEFINED_TABLE, error)
         };
-        if !self.tables.contains(&table) {
-            self.tables.push(table.clone());
-        }
-        Ok(table)
+        Err(self.at(range.location, error))
     }
 
     fn common_item(&mut self, common: &Common<'a>, alias: Option<&'a Alias>) -> Result<Item, SqlError> {

@@ -50,7 +50,7 @@ use std::sync::Arc;
 use pg_query::protobuf::{LimitOption, Node, ResTarget, SelectStmt, SetOperation, TypeName};
 use pg_query::{DeparseOptions, NodeEnum};
 
-use crate::catalog::Table;
+use crate::catalog::{Relation, Table};
 use crate::execute::Context;
 use crate::execute::evaluate::Shared;
 use crate::execute::fuel::Fuel;
@@ -121,8 +121,8 @@ pub trait Catalog {
     fn user(&self) -> &str;
     /// The database.
     fn database(&self) -> &str;
-    /// A table by its name; of the schemas that are looked through if none is named.
-    fn table(&self, schema: &str, name: &str) -> Result<Option<Arc<Table>>, SqlError>;
+    /// What a name stands for, in the schemas that are looked through if none is named.
+    fn relation(&self, schema: &str, name: &str) -> Result<Option<Relation>, SqlError>;
 }
 
 /// Plans a statement. `given` are the types that a Parse message named, [`Oid::NONE`] if it left

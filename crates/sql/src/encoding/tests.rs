@@ -208,28 +208,13 @@ fn shown(value: &impl std::fmt::Debug) -> String {
 }
 
 fn column(oid: Oid) -> Column {
-    Column {
-        name: format!("of_{}", oid.catalog_name()),
-        oid,
-        modifier: -1,
-        not_null: false,
-        default: None,
-        missing: None,
-        dropped: false,
-    }
+    Column::new(format!("of_{}", oid.catalog_name()), oid, -1)
 }
 
 pub fn table(types: &[Oid], primary: &[u16], placement: Placement) -> Table {
-    Table {
-        id: 16_384,
-        rows: 16_384,
-        schema: "public".to_owned(),
-        name: "t".to_owned(),
-        columns: types.iter().copied().map(column).collect(),
-        primary: primary.to_vec(),
-        primary_name: "t_pkey".to_owned(),
-        placement,
-    }
+    let columns = types.iter().copied().map(column).collect();
+    let (id, primary) = (16_384, primary.to_vec());
+    Table { id, rows: id, columns, primary, placement, ..Table::new("public", "t") }
 }
 
 /// A table with a row: its primary key is the first columns, in another order.

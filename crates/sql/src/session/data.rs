@@ -17,8 +17,7 @@ use super::conversation::Session;
 use super::settings::Settings;
 use super::{Stop, World};
 use crate::analyze::{Catalog, Query, analyze};
-use crate::catalog::PUBLIC;
-use crate::catalog::Table;
+use crate::catalog::{PUBLIC, Relation, Table};
 use crate::encoding::descriptor::descriptor_key;
 use crate::functions::confused;
 use crate::store::{Failure, Pair, Range, Space, Store};
@@ -30,7 +29,7 @@ use pg_query::protobuf::Node;
 const UNDONE_PER_TURN: usize = 256;
 
 /// A schema and a name in it.
-type TableName = (String, String);
+type Name = (String, String);
 
 /// The transaction below a session's.
 pub(super) struct Open<T> {
@@ -38,13 +37,13 @@ pub(super) struct Open<T> {
     reads_only: bool,
     /// Whether rows were read in it, and not only tables looked up.
     has_read: bool,
-    /// Tables that were looked up in it; none: there is no such table.
-    tables: BTreeMap<TableName, Option<Arc<Table>>>,
+    /// Names that were looked up in it; none: nothing has that name.
+    relations: BTreeMap<Name, Option<Relation>>,
 }
 
 impl<T> Open<T> {
     fn new(transaction: T, reads_only: bool) -> Open<T> {
-        Open { transaction, reads_only, has_read: false, tables: BTreeMap::new() }
+        Open { transaction, reads_only, has_read: false, relations: BTreeMap::new() }
     }
 }
 
@@ -107,17 +106,17 @@ impl<T> Data<T> {
         }
     }
 
-    /// A table that the transaction has changed, made or dropped.
-    pub(super) fn learn(&mut self, schema: &str, name: &str, table: Option<Arc<Table>>) {
+    /// What the transaction has changed, made or dropped.
+    pub(super) fn learn(&mut self, schema: &str, name: &str, relation: Option<Relation>) {
         if let Some(open) = &mut self.open {
-            open.tables.insert((schema.to_owned(), name.to_owned()), table);
+            open.relations.insert((schema.to_owned(), name.to_owned()), relation);
         }
     }
 
-    /// Forgets which tables there are, since writes were undone.
-    fn forget_tables(&mut self) {
+    /// Forgets what there is, since writes were undone.
+    fn forget_relations(&mut self) {
         if let Some(open) = &mut self.open {
-            open.tables.clear();
+            open.relations.clear();
         }
     }
 }
@@ -213,7 +212,7 @@ impl<W: World> Session<'_, W> {
     pub(super) async fn undo_to(&mut self, savepoint: usize) -> Result<(), Stop> {
         self.data.marks.truncate(savepoint + 1);
         let mark = self.data.marks.get(savepoint).copied().unwrap_or_default();
-        self.data.forget_tables();
+        self.data.forget_relations();
         while self.data.undo.len() > mark
             && let Some((space, key, value)) = self.data.undo.pop()
         {
@@ -252,8 +251,8 @@ impl<W: World> Session<'_, W> {
     /// Plans a statement: again and again until all tables are known that it names.
     pub(super) async fn plan(&mut self, node: &Node, text: &str, given: &[Oid]) -> Result<Query, Stop> {
         loop {
-            let tables = self.data.open.as_ref().map(|open| &open.tables);
-            let names = Names { settings: &self.settings, tables, wanted: RefCell::new(None) };
+            let relations = self.data.open.as_ref().map(|open| &open.relations);
+            let names = Names { settings: &self.settings, relations, wanted: RefCell::new(None) };
             let planned = analyze(node, text, given, &names);
             match (names.wanted.into_inner(), planned) {
                 (Some((schema, name)), _) => drop(self.look_up(schema, name).await?),
@@ -262,25 +261,42 @@ impl<W: World> Session<'_, W> {
         }
     }
 
-    /// A table by its schema and name.
-    pub(super) async fn look_up(&mut self, schema: String, name: String) -> Result<Option<Arc<Table>>, Stop> {
+    /// What has a name in a schema.
+    pub(super) async fn look_up(&mut self, schema: String, name: String) -> Result<Option<Relation>, Stop> {
         self.open().await?;
-        let known = self.data.open.as_ref().and_then(|open| open.tables.get(&(schema.clone(), name.clone())));
+        let name = (schema, name);
+        let known = self.data.open.as_ref().and_then(|open| open.relations.get(&name));
         if let Some(known) = known {
             return Ok(known.clone());
         }
-        let found = self.get(Space::Copied, &[descriptor_key(&schema, &name)]).await?;
+        let found = self.get(Space::Copied, &[descriptor_key(&name.0, &name.1)]).await?;
         let bytes = found.into_iter().next().flatten();
-        let table = bytes.map(|bytes| Table::from_bytes(&bytes)).transpose()?.map(Arc::new);
-        self.data.learn(&schema, &name, table.clone());
-        Ok(table)
+        let relation = bytes.map(|bytes| Relation::from_bytes(&bytes)).transpose()?;
+        self.data.learn(&name.0, &name.1, relation.clone());
+        Ok(relation)
+    }
+
+    /// A table by its schema and name; anything else of that name is an error.
+    pub(super) async fn look_up_table(
+        &mut self,
+        schema: String,
+        name: String,
+    ) -> Result<Option<Arc<Table>>, Stop> {
+        match self.look_up(schema, name.clone()).await? {
+            None => Ok(None),
+            Some(Relation::Table(table)) => Ok(Some(table)),
+            Some(Relation::Index(_) | Relation::Sequence(_)) => {
+                let error = format!("\"{name}\" is not a table");
+                Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, error).into())
+            }
+        }
     }
 
     /// Whether the tables of a query are still what it was planned for.
     pub(super) async fn is_current(&mut self, query: &Query) -> Result<bool, Stop> {
         for table in &query.tables {
             let found = self.look_up(table.schema.clone(), table.name.clone()).await?;
-            if found.as_ref() != Some(table) {
+            if !matches!(&found, Some(Relation::Table(found)) if found == table) {
                 return Ok(false);
             }
         }
@@ -293,12 +309,12 @@ pub(super) fn schema_of(named: &str) -> &str {
     if named.is_empty() { PUBLIC } else { named }
 }
 
-/// What analysis asks about the session, with the tables that are known.
+/// What analysis asks about the session, with what is known of tables.
 pub(super) struct Names<'a> {
     pub settings: &'a Settings,
-    pub tables: Option<&'a BTreeMap<TableName, Option<Arc<Table>>>>,
-    /// A table that was asked for and is not known.
-    pub wanted: RefCell<Option<TableName>>,
+    pub relations: Option<&'a BTreeMap<Name, Option<Relation>>>,
+    /// A name that was asked for and was not looked up.
+    pub wanted: RefCell<Option<Name>>,
 }
 
 impl Catalog for Names<'_> {
@@ -318,10 +334,10 @@ impl Catalog for Names<'_> {
         self.settings.database()
     }
 
-    fn table(&self, schema: &str, name: &str) -> Result<Option<Arc<Table>>, SqlError> {
+    fn relation(&self, schema: &str, name: &str) -> Result<Option<Relation>, SqlError> {
         let name = (schema_of(schema).to_owned(), name.to_owned());
-        match self.tables.and_then(|tables| tables.get(&name)) {
-            Some(table) => Ok(table.clone()),
+        match self.relations.and_then(|relations| relations.get(&name)) {
+            Some(relation) => Ok(relation.clone()),
             None => {
                 self.wanted.replace(Some(name));
                 Err(confused())

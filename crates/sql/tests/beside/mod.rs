@@ -9,12 +9,11 @@ mod postgres;
 
 use plimsoll_sql::SqlError;
 use plimsoll_sql::analyze::{Catalog, analyze};
-use plimsoll_sql::catalog::Table;
+use plimsoll_sql::catalog::Relation;
 use plimsoll_sql::execute::fuel::Fuel;
 use plimsoll_sql::execute::{Context, Step};
 use plimsoll_sql::types::{Format, Style, encode};
 pub use postgres::Postgres;
-use std::sync::Arc;
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
 /// Rows that are compared at most.
@@ -112,7 +111,7 @@ impl Catalog for Settings {
         "postgres"
     }
 
-    fn table(&self, _schema: &str, _name: &str) -> Result<Option<Arc<Table>>, SqlError> {
+    fn relation(&self, _schema: &str, _name: &str) -> Result<Option<Relation>, SqlError> {
         Ok(None)
     }
 }

@@ -20,12 +20,11 @@ mod value;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use table::{Kind, SETTINGS, Scope, Setting};
 
 use crate::analyze::Catalog;
-use crate::catalog::Table;
+use crate::catalog::Relation;
 use crate::types::Style;
 use crate::{SqlError, SqlState};
 
@@ -336,7 +335,7 @@ impl Catalog for Settings {
     }
 
     /// None: where only settings are known there are no tables.
-    fn table(&self, _schema: &str, _name: &str) -> Result<Option<Arc<Table>>, SqlError> {
+    fn relation(&self, _schema: &str, _name: &str) -> Result<Option<Relation>, SqlError> {
         Ok(None)
     }
 }

@@ -1,5 +1,11 @@
 //! Tables made, changed, emptied and dropped.
 //!
+//! | module | has |
+//! |---|---|
+//! | here | `CREATE TABLE`, `DROP TABLE`, `TRUNCATE` |
+//! | `alter` | `ALTER TABLE` |
+//! | `sweep` | rows of dropped tables |
+//!
 //! A table is its descriptor, so this is a transaction that writes descriptors; every statement
 //! reads those of its tables in its own transaction. A table's rows lie under a number that no
 //! other table ever has, so rows of a dropped table can be removed later, when nobody can see them
@@ -7,29 +13,29 @@
 //! removes them then, some hundred in a transaction, and with them what others have left
 //! ([`Session::sweep`]).
 
-use std::collections::BTreeMap;
+mod alter;
+mod sweep;
+
 use std::rc::Rc;
 use std::sync::Arc;
 
 use pg_query::NodeEnum;
 use pg_query::protobuf::{
-    AlterTableStmt, AlterTableType, ColumnDef, ConstrType, Constraint, CreateStmt, DropBehavior, DropStmt,
-    Node, ObjectType, RangeVar, TruncateStmt,
+    ColumnDef, ConstrType, Constraint, CreateStmt, DropBehavior, DropStmt, Node, ObjectType, RangeVar,
+    TruncateStmt,
 };
 
 use super::conversation::Session;
 use super::data::schema_of;
 use super::portal::Work;
-use super::writing::live;
 use super::{Stop, World};
 use crate::analyze::names::strings;
 use crate::analyze::{self, write};
-use crate::catalog::{Column, PUBLIC, Placement, Table};
+use crate::catalog::{Column, PUBLIC, Placement, Relation, Table};
 use crate::encoding::descriptor::{descriptor_key, next_id_key, read_next_id, write_next_id};
-use crate::encoding::{key, row};
-use crate::execute::scan::space;
+use crate::encoding::key;
 use crate::functions::confused;
-use crate::store::{Failure, Range, Space, Store};
+use crate::store::Space;
 use crate::types::Oid;
 use crate::{Severity, SqlError, SqlState};
 
@@ -63,7 +69,7 @@ impl<W: World> Session<'_, W> {
         out: &mut Vec<u8>,
     ) -> Result<Work, Stop> {
         let range = create.relation.as_ref().ok_or_else(confused)?;
-        let table = self.described(create, range, text)?;
+        let (mut table, key_name) = self.described(create, range, text)?;
         self.open_to_write("CREATE TABLE").await?;
         if self.look_up(table.schema.clone(), table.name.clone()).await?.is_some() {
             let error = format!("relation \"{}\" already exists", table.name);
@@ -76,8 +82,12 @@ impl<W: World> Session<'_, W> {
             }
             return Err(error.into());
         }
-        let id = self.new_id().await?;
-        self.keep_table(Table { id, rows: id, ..table }).await?;
+        table.id = self.new_id().await?;
+        table.rows = table.id;
+        if !table.primary.is_empty() {
+            self.name_primary_key(&mut table, &key_name).await?;
+        }
+        self.keep_table(table).await?;
         done("CREATE TABLE")
     }
 
@@ -96,17 +106,64 @@ impl<W: World> Session<'_, W> {
         Ok(id)
     }
 
-    /// Writes a descriptor.
+    /// Writes the descriptor of a table.
     async fn keep_table(&mut self, table: Table) -> Result<(), Stop> {
-        let key = descriptor_key(&table.schema, &table.name);
-        self.put(Space::Copied, key, Some(&table.to_bytes())).await?;
-        let table = Arc::new(table);
-        self.data.learn(&table.schema, &table.name, Some(table.clone()));
+        let (schema, name) = (table.schema.clone(), table.name.clone());
+        self.write_down(&schema, &name, Some(Relation::Table(Arc::new(table)))).await
+    }
+
+    /// Writes what a name stands for; nothing, if there is none any more.
+    async fn write_down(&mut self, schema: &str, name: &str, relation: Option<Relation>) -> Result<(), Stop> {
+        let bytes = relation.as_ref().map(Relation::to_bytes);
+        self.put(Space::Copied, descriptor_key(schema, name), bytes.as_deref()).await?;
+        self.data.learn(schema, name, relation);
         Ok(())
     }
 
-    /// The descriptor of a table to be made, without its number.
-    fn described(&self, create: &CreateStmt, range: &RangeVar, text: &str) -> Result<Table, SqlError> {
+    /// A name in a schema that is free: this one, or with the first number behind it that makes it
+    /// one.
+    async fn free_name(&mut self, schema: &str, wanted: &str) -> Result<String, Stop> {
+        let mut name = wanted.to_owned();
+        let mut number = 0;
+        while self.look_up(schema.to_owned(), name.clone()).await?.is_some() {
+            number += 1;
+            name = format!("{wanted}{number}");
+        }
+        Ok(name)
+    }
+
+    /// Refuses a name that something has.
+    async fn check_free(&mut self, schema: &str, name: &str) -> Result<(), Stop> {
+        if self.look_up(schema.to_owned(), name.to_owned()).await?.is_none() {
+            return Ok(());
+        }
+        let error = format!("relation \"{name}\" already exists");
+        Err(SqlError::new(SqlState::DUPLICATE_TABLE, error).into())
+    }
+
+    /// Names the primary key of a table, and gives its index an OID. The name is free if the
+    /// statement does not say it.
+    async fn name_primary_key(&mut self, table: &mut Table, named: &str) -> Result<(), Stop> {
+        table.primary_name = match named {
+            "" => self.free_name(&table.schema, &format!("{}_pkey", table.name)).await?,
+            named => {
+                self.check_free(&table.schema, named).await?;
+                named.to_owned()
+            }
+        };
+        table.primary_id = self.new_id().await?;
+        let index = Relation::Index(table.name.clone());
+        self.write_down(&table.schema, &table.primary_name, Some(index)).await
+    }
+
+    /// The descriptor of a table to be made, without numbers, and the name of its primary key if
+    /// the statement says one.
+    fn described(
+        &self,
+        create: &CreateStmt,
+        range: &RangeVar,
+        text: &str,
+    ) -> Result<(Table, String), SqlError> {
         let refuse = |what: &str| Err(analyze::unsupported(what));
         if range.relpersistence == "t" {
             return refuse("a temporary table");
@@ -122,16 +179,7 @@ impl<W: World> Session<'_, W> {
             let error = format!("schema \"{schema}\" does not exist");
             return Err(SqlError::new(SqlState::UNDEFINED_SCHEMA, error));
         }
-        let mut table = Table {
-            id: 0,
-            rows: 0,
-            schema,
-            name: range.relname.clone(),
-            columns: Vec::new(),
-            primary: Vec::new(),
-            primary_name: format!("{}_pkey", range.relname),
-            placement: Placement::Hash(0),
-        };
+        let mut table = Table::new(schema, range.relname.clone());
         let mut keys: Vec<PrimaryKey> = Vec::new();
         for element in &create.table_elts {
             match &element.node {
@@ -152,16 +200,14 @@ impl<W: World> Session<'_, W> {
             let error = SqlError::new(SqlState::INVALID_TABLE_DEFINITION, error);
             return Err(analyze::placed(text, second.location, error));
         }
-        if let Some(key) = keys.pop() {
+        let key = keys.pop();
+        if let Some(key) = &key {
             let set = set_primary_key(&mut table, &key.columns);
             set.map_err(|error| analyze::placed(text, key.location, error))?;
-            if !key.name.is_empty() {
-                table.primary_name = key.name;
-            }
             place_by_key(&mut table);
         }
         self.options(&mut table, &create.options)?;
-        Ok(table)
+        Ok((table, key.map(|key| key.name).unwrap_or_default()))
     }
 
     /// What `WITH (...)` says: options of PostgreSQL's storage mean nothing here.
@@ -198,8 +244,7 @@ impl<W: World> Session<'_, W> {
             let error = format!("column \"{name}\" has pseudo-type {}", oid.display());
             return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, error));
         }
-        let mut column =
-            Column { name, oid, modifier, not_null: false, default: None, missing: None, dropped: false };
+        let mut column = Column::new(name, oid, modifier);
         for node in &definition.constraints {
             let Some(NodeEnum::Constraint(constraint)) = &node.node else { return Err(confused()) };
             match constraint.contype() {
@@ -233,7 +278,7 @@ impl<W: World> Session<'_, W> {
                 [.., schema, name] => (*schema, *name),
                 [] => return Err(confused().into()),
             };
-            let Some(table) = self.look_up(schema.to_owned(), name.to_owned()).await? else {
+            let Some(table) = self.look_up_table(schema.to_owned(), name.to_owned()).await? else {
                 let error = format!("table \"{name}\" does not exist");
                 let error = SqlError::new(SqlState::UNDEFINED_TABLE, error);
                 if !drop.missing_ok {
@@ -244,81 +289,13 @@ impl<W: World> Session<'_, W> {
                 self.notice(&notice, out);
                 continue;
             };
-            self.put(Space::Copied, descriptor_key(&table.schema, &table.name), None).await?;
-            self.data.learn(&table.schema, &table.name, None);
+            self.write_down(&table.schema, &table.name, None).await?;
+            if !table.primary.is_empty() {
+                self.write_down(&table.schema, &table.primary_name, None).await?;
+            }
             self.leave_rows(&table).await?;
         }
         done("DROP TABLE")
-    }
-
-    /// `ALTER TABLE ... ADD PRIMARY KEY`: rows go to new keys, under a new number.
-    async fn alter(&mut self, alter: &AlterTableStmt) -> Result<Work, Stop> {
-        let range = alter.relation.as_ref().ok_or_else(confused)?;
-        let [command] = alter.cmds.as_slice() else {
-            return Err(analyze::unsupported("ALTER TABLE with several actions").into());
-        };
-        let Some(NodeEnum::AlterTableCmd(command)) = &command.node else { return Err(confused().into()) };
-        let definition = command.def.as_ref().and_then(|definition| definition.node.as_ref());
-        let mut keys = Vec::new();
-        match (command.subtype(), definition) {
-            (AlterTableType::AtAddConstraint, Some(NodeEnum::Constraint(constraint)))
-                if constraint.indexname.is_empty() =>
-            {
-                primary_key(constraint, None, &mut keys)?;
-            }
-            _ => return Err(analyze::unsupported("this action of ALTER TABLE").into()),
-        }
-        let key = keys.pop().ok_or_else(confused)?;
-        self.open_to_write("ALTER TABLE").await?;
-        let schema = schema_of(&range.schemaname).to_owned();
-        let Some(old) = self.look_up(schema, range.relname.clone()).await? else {
-            let error = format!("relation \"{}\" does not exist", range.relname);
-            return Err(SqlError::new(SqlState::UNDEFINED_TABLE, error).into());
-        };
-        if !old.primary.is_empty() {
-            let error = format!("multiple primary keys for table \"{}\" are not allowed", old.name);
-            return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, error).into());
-        }
-        let mut table = Table::clone(&old);
-        set_primary_key(&mut table, &key.columns)?;
-        if !key.name.is_empty() {
-            table.primary_name = key.name;
-        }
-        place_by_key(&mut table);
-        table.rows = self.new_id().await?;
-        self.copy_rows(&old, &table).await?;
-        self.leave_rows(&old).await?;
-        self.keep_table(table).await?;
-        done("ALTER TABLE")
-    }
-
-    /// Writes the rows of a table under the keys of another with the same columns.
-    async fn copy_rows(&mut self, old: &Table, new: &Table) -> Result<(), Stop> {
-        let low = key::prefix(old.rows, key::partition_byte(old)?, &[])?;
-        let mut left = Some(Range { space: space(old), high: key::after_prefix(&low), low, reverse: false });
-        while let Some(range) = left.take() {
-            let (pairs, rest) = self.scan(range).await?;
-            let mut rows = BTreeMap::new();
-            for (key, value) in pairs {
-                let values = row::read_row(old, &key, &value)?;
-                self.check_not_null(new, &live(new, values.clone()))?;
-                let (key, value) = (key::row_key(new, &values)?, row::write_row(new, &values)?);
-                if rows.insert(key, (value, values.clone())).is_some() {
-                    return Err(not_unique(self.duplicate(new, &live(new, values))).into());
-                }
-            }
-            let keys: Vec<Vec<u8>> = rows.keys().cloned().collect();
-            let found = self.get(space(new), &keys).await?;
-            for ((key, (value, values)), found) in rows.into_iter().zip(found) {
-                if found.is_some() {
-                    return Err(not_unique(self.duplicate(new, &live(new, values))).into());
-                }
-                self.put(space(new), key, Some(&value)).await?;
-            }
-            self.world.pause().await;
-            left = rest;
-        }
-        Ok(())
     }
 
     async fn truncate(&mut self, truncate: &TruncateStmt) -> Result<Work, Stop> {
@@ -326,7 +303,7 @@ impl<W: World> Session<'_, W> {
         for relation in &truncate.relations {
             let Some(NodeEnum::RangeVar(range)) = &relation.node else { return Err(confused().into()) };
             let schema = schema_of(&range.schemaname).to_owned();
-            let Some(table) = self.look_up(schema, range.relname.clone()).await? else {
+            let Some(table) = self.look_up_table(schema, range.relname.clone()).await? else {
                 let error = format!("relation \"{}\" does not exist", range.relname);
                 return Err(SqlError::new(SqlState::UNDEFINED_TABLE, error).into());
             };
@@ -336,63 +313,6 @@ impl<W: World> Session<'_, W> {
         }
         done("TRUNCATE TABLE")
     }
-}
-
-impl<W: World> Session<'_, W> {
-    /// Writes down that the rows of a table are to be removed when this has committed.
-    async fn leave_rows(&mut self, table: &Table) -> Result<(), Stop> {
-        let prefix = key::prefix(table.rows, key::partition_byte(table)?, &[])?;
-        self.data.leaves_rows();
-        let key = [left_prefix().as_slice(), &[u8::from(space(table) == Space::Copied)], &prefix].concat();
-        self.put(Space::Copied, key, Some(&[])).await
-    }
-
-    /// Removes rows that have been left, some at a time. If another session does so at the same
-    /// time, or the database is out of reach, they stay for whoever drops a table next.
-    pub(super) async fn sweep(&self) {
-        // What keeps it from going on keeps nobody from anything.
-        let _ = self.try_sweep().await;
-    }
-
-    async fn try_sweep(&self) -> Result<(), Failure> {
-        let store = self.world.store();
-        let mut reading = store.begin(true).await?;
-        let low = left_prefix();
-        let all = Range { space: Space::Copied, high: key::after_prefix(&low), low, reverse: false };
-        let found = store.scan(&mut reading, all).await;
-        store.rollback(reading).await;
-        for (entry, _) in found?.0 {
-            let (Some(copied), Some(prefix)) = (entry.get(LEFT.len()), entry.get(LEFT.len() + 1..)) else {
-                continue;
-            };
-            let space = if *copied == 1 { Space::Copied } else { Space::Parted };
-            loop {
-                self.world.pause().await;
-                let mut removing = store.begin(false).await?;
-                let (low, high) = (prefix.to_vec(), key::after_prefix(prefix));
-                let (rows, left) =
-                    store.scan(&mut removing, Range { space, low, high, reverse: false }).await?;
-                for (key, _) in &rows {
-                    store.put(&mut removing, space, key, None).await?;
-                }
-                if left.is_none() {
-                    store.put(&mut removing, Space::Copied, &entry, None).await?;
-                }
-                store.commit(removing).await?;
-                if left.is_none() {
-                    break;
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// What the keys begin with that tell of rows to be removed.
-const LEFT: [u8; 5] = [0, 0, 0, 0, 2];
-
-fn left_prefix() -> Vec<u8> {
-    LEFT.to_vec()
 }
 
 fn done(tag: &str) -> Result<Work, Stop> {
@@ -443,14 +363,6 @@ fn place_by_key(table: &mut Table) {
     if key::partition_byte(table).is_err() {
         table.placement = Placement::Hash(0);
     }
-}
-
-/// The error of a key that is there twice, as the index that is made has it.
-fn not_unique(error: SqlError) -> SqlError {
-    let name = error.message.rsplit(' ').next().unwrap_or_default();
-    let message = format!("could not create unique index {name}");
-    let detail = error.detail.map(|detail| detail.replace("already exists", "is duplicated"));
-    SqlError { message, detail, ..SqlError::new(SqlState::UNIQUE_VIOLATION, "") }
 }
 
 /// Makes columns the primary key of a table.

@@ -1,0 +1,65 @@
+//! Rows that dropped tables have left.
+
+use crate::catalog::Table;
+use crate::encoding::key;
+use crate::execute::scan::space;
+use crate::session::conversation::Session;
+use crate::session::{Stop, World};
+use crate::store::{Failure, Range, Space, Store};
+
+impl<W: World> Session<'_, W> {
+    /// Writes down that the rows of a table are to be removed when this has committed.
+    pub(super) async fn leave_rows(&mut self, table: &Table) -> Result<(), Stop> {
+        let prefix = key::prefix(table.rows, key::partition_byte(table)?, &[])?;
+        self.data.leaves_rows();
+        let key = [left_prefix().as_slice(), &[u8::from(space(table) == Space::Copied)], &prefix].concat();
+        self.put(Space::Copied, key, Some(&[])).await
+    }
+
+    /// Removes rows that have been left, some at a time. If another session does so at the same
+    /// time, or the database is out of reach, they stay for whoever drops a table next.
+    pub(in crate::session) async fn sweep(&self) {
+        // What keeps it from going on keeps nobody from anything.
+        let _ = self.try_sweep().await;
+    }
+
+    async fn try_sweep(&self) -> Result<(), Failure> {
+        let store = self.world.store();
+        let mut reading = store.begin(true).await?;
+        let low = left_prefix();
+        let all = Range { space: Space::Copied, high: key::after_prefix(&low), low, reverse: false };
+        let found = store.scan(&mut reading, all).await;
+        store.rollback(reading).await;
+        for (entry, _) in found?.0 {
+            let (Some(copied), Some(prefix)) = (entry.get(LEFT.len()), entry.get(LEFT.len() + 1..)) else {
+                continue;
+            };
+            let space = if *copied == 1 { Space::Copied } else { Space::Parted };
+            loop {
+                self.world.pause().await;
+                let mut removing = store.begin(false).await?;
+                let (low, high) = (prefix.to_vec(), key::after_prefix(prefix));
+                let (rows, left) =
+                    store.scan(&mut removing, Range { space, low, high, reverse: false }).await?;
+                for (key, _) in &rows {
+                    store.put(&mut removing, space, key, None).await?;
+                }
+                if left.is_none() {
+                    store.put(&mut removing, Space::Copied, &entry, None).await?;
+                }
+                store.commit(removing).await?;
+                if left.is_none() {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the keys begin with that tell of rows to be removed.
+const LEFT: [u8; 5] = [0, 0, 0, 0, 2];
+
+fn left_prefix() -> Vec<u8> {
+    LEFT.to_vec()
+}
