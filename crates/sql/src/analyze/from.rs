@@ -308,7 +308,7 @@ impl<'a> Analyzer<'a> {
     /// The table of a name.
     pub fn table(&mut self, range: &RangeVar) -> Result<Arc<Table>, SqlError> {
         let found = self.catalog.relation(&range.schemaname, &range.relname)?;
-        let what = match found {
+        let kind = match found {
             Some(Relation::Table(table)) => {
                 if !self.tables.contains(&table) {
                     self.tables.push(table.clone());
@@ -316,13 +316,11 @@ impl<'a> Analyzer<'a> {
                 return Ok(table);
             }
             None => None,
-            Some(Relation::Index(_)) => Some("indexes"),
-            Some(Relation::Sequence(_)) => Some("sequences"),
+            Some(Relation::Index(_)) => Some("an index"),
+            Some(Relation::Sequence(_)) => Some("a sequence"),
         };
-        let error = if let Some(what) = what {
-            let error = format!("cannot open relation \"{}\"", range.relname);
-            SqlError::new(SqlState::WRONG_OBJECT_TYPE, error)
-                .detail(format!("This operation is not supported for {what}."))
+        let error = if let Some(kind) = kind {
+            SqlError::new(SqlState::WRONG_OBJECT_TYPE, format!("\"{}\" is {kind}", range.relname))
         } else {
             let schema = match range.schemaname.as_str() {
                 "" => String::new(),

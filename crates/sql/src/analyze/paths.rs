@@ -1,10 +1,12 @@
-//! Which part of a table a query has to read: what its conditions say of the primary key.
+//! Which part of a table a query has to read: what its conditions say of the primary key, or of an
+//! index.
 //!
 //! A condition stays where it is, and is tested on every row; what is found here only keeps rows
 //! from being read that it would refuse. A condition over two tables that names the key of the
 //! second is a reason to look its rows up for every row of the first, and not to read all of them.
 
-use super::plan::{Access, Expr, Plan, Scan};
+use super::plan::{Access, Equal, Expr, Plan, Scan};
+use crate::catalog::Table;
 use crate::functions::{Volatility, operators};
 use crate::types::Oid;
 
@@ -147,40 +149,112 @@ fn narrow(scan: &mut Scan, conditions: &[&Expr]) -> usize {
     if scan.access != Access::default() {
         return 0;
     }
-    let mut access = Access::default();
-    for &position in &scan.table.primary {
-        let position = usize::from(position);
-        let (Some(place), Some(column)) = (scan.table.live_place(position), scan.table.columns.get(position))
-        else {
+    let ready = scan.table.indexes.iter().enumerate().filter(|(_, index)| index.is_ready);
+    let paths = std::iter::once(None).chain(ready.map(|(place, _)| Some(place)));
+    let mut best = (Worth::default(), Access::default());
+    for index in paths {
+        let (worth, access) = through(&scan.table, index, conditions);
+        // The primary key is first and needs no index.
+        if worth > best.0 {
+            best = (worth, access);
+        }
+    }
+    let access = best.1;
+    let bounds = access.low.iter().chain(&access.high).map(|(value, _)| value);
+    let values = access.equal.iter().flat_map(Equal::exprs);
+    let depends = values.chain(bounds).map(outermost).max().unwrap_or_default();
+    scan.access = access;
+    depends
+}
+
+/// How good a way to rows is, as far as that can be told without knowing how many there are.
+#[derive(Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Worth {
+    /// Whether each combination of values leads to one row.
+    is_key: bool,
+    /// How many columns are known.
+    known: usize,
+    /// How many bounds the next one has.
+    bounds: usize,
+}
+
+/// What conditions say of the columns of an index, or of the primary key.
+fn through(table: &Table, index: Option<usize>, conditions: &[&Expr]) -> (Worth, Access) {
+    let mut access = Access { index, ..Access::default() };
+    let index = index.and_then(|place| table.indexes.get(place));
+    let columns: Vec<u16> = match index {
+        None => table.primary.clone(),
+        Some(index) => index.parts.iter().map(|part| part.column).collect(),
+    };
+    for position in &columns {
+        let position = usize::from(*position);
+        let (Some(place), Some(column)) = (table.live_place(position), table.columns.get(position)) else {
             break;
         };
-        let known = conditions.iter().filter_map(|condition| compared(condition, place, column.oid));
-        let known: Vec<(Comparison, &Expr)> = known.collect();
-        if let Some((_, value)) = known.iter().find(|(comparison, _)| *comparison == Comparison::Equal) {
-            access.equal.push((*value).clone());
+        if let Some(equal) = equal_to(conditions, place, column.oid) {
+            access.equal.push(equal);
             continue;
         }
+        let known = conditions.iter().filter_map(|condition| compared(condition, place, column.oid));
         for (comparison, value) in known {
-            let bound = || {
-                Some((
-                    value.clone(),
-                    matches!(comparison, Comparison::GreaterOrEqual | Comparison::LessOrEqual),
-                ))
-            };
+            let bound = |inclusive| Some((value.clone(), inclusive));
             match comparison {
                 Comparison::Greater | Comparison::GreaterOrEqual if access.low.is_none() => {
-                    access.low = bound();
+                    access.low = bound(comparison == Comparison::GreaterOrEqual);
                 }
-                Comparison::Less | Comparison::LessOrEqual if access.high.is_none() => access.high = bound(),
+                Comparison::Less | Comparison::LessOrEqual if access.high.is_none() => {
+                    access.high = bound(comparison == Comparison::LessOrEqual);
+                }
                 _ => {}
             }
         }
         break;
     }
-    let bounds = access.low.iter().chain(&access.high).map(|(value, _)| value);
-    let depends = access.equal.iter().chain(bounds).map(outermost).max().unwrap_or_default();
-    scan.access = access;
-    depends
+    let known = access.equal.len();
+    let is_unique = index.map_or(!columns.is_empty(), |index| index.unique);
+    let bounds = usize::from(access.low.is_some()) + usize::from(access.high.is_some());
+    (Worth { is_key: is_unique && known == columns.len(), known, bounds }, access)
+}
+
+/// What conditions say that a column equals: one value rather than one of several.
+fn equal_to(conditions: &[&Expr], place: usize, oid: Oid) -> Option<Equal> {
+    let one = conditions.iter().find_map(|condition| equals(condition, place, oid));
+    one.map(|value| Equal::One(value.clone()))
+        .or_else(|| conditions.iter().find_map(|condition| one_of(condition, place, oid)))
+}
+
+/// What a condition says that a column equals.
+fn equals(condition: &Expr, place: usize, oid: Oid) -> Option<&Expr> {
+    let (comparison, value) = compared(condition, place, oid)?;
+    (comparison == Comparison::Equal).then_some(value)
+}
+
+/// The values of which a condition says that a column equals one: `IN`, `= ANY`, or `=` several
+/// times.
+fn one_of(condition: &Expr, place: usize, oid: Oid) -> Option<Equal> {
+    match condition {
+        Expr::Or(items) => {
+            let values: Option<Vec<Expr>> =
+                items.iter().map(|item| equals(item, place, oid).cloned()).collect();
+            values.map(Equal::Any)
+        }
+        Expr::Quantified { test, array, all: false } => {
+            let Expr::Call { function, arguments, types, .. } = test.as_ref() else { return None };
+            let ([left, right], [_, element]) = (arguments.as_slice(), types.as_slice()) else {
+                return None;
+            };
+            let is_equal = operators::symbol(function.oid) == Some("=");
+            let fits = is_column(left, place) && *right == Expr::CaseValue && are_alike(oid, *element);
+            (is_equal && fits && is_known_before(array)).then(|| Equal::Of(array.as_ref().clone()))
+        }
+        Expr::With { value, test } if is_column(value, place) => {
+            let seen = test.as_ref().clone().rewrite(&mut |part| {
+                Ok::<Expr, ()>(if part == Expr::CaseValue { value.as_ref().clone() } else { part })
+            });
+            one_of(&seen.ok()?, place, oid)
+        }
+        _ => None,
+    }
 }
 
 /// The level of the outermost row that an expression looks at.
@@ -200,20 +274,27 @@ fn compared(condition: &Expr, place: usize, oid: Oid) -> Option<(Comparison, &Ex
     let ([left, right], [left_type, right_type]) = (arguments.as_slice(), types.as_slice()) else {
         return None;
     };
-    let is_column = |expr: &Expr| matches!(expr, Expr::Column { level: 0, place: at } if *at == place);
-    let (comparison, value, value_type) = if is_column(left) {
+    let (comparison, value, value_type) = if is_column(left, place) {
         (comparison, right, *right_type)
-    } else if is_column(right) {
+    } else if is_column(right, place) {
         (comparison.turned(), left, *left_type)
     } else {
         return None;
     };
-    let changes = |part: &Expr| match part {
+    (are_alike(oid, value_type) && is_known_before(value)).then_some((comparison, value))
+}
+
+fn is_column(expr: &Expr, place: usize) -> bool {
+    matches!(expr, Expr::Column { level: 0, place: at } if *at == place)
+}
+
+/// Whether a value is known before the row is.
+fn is_known_before(value: &Expr) -> bool {
+    !value.any(&|part| match part {
         Expr::Column { level: 0, .. } | Expr::Subquery(_) | Expr::CaseValue => true,
         Expr::Call { function, .. } => function.volatility == Volatility::Volatile,
         _ => false,
-    };
-    (are_alike(oid, value_type) && !value.any(&changes)).then_some((comparison, value))
+    })
 }
 
 /// Whether a value of one type can be looked for among keys of another: they compare as such, and

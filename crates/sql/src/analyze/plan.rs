@@ -247,12 +247,35 @@ pub enum Combine {
 /// lies between these.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Access {
-    /// Values of the first columns of the primary key.
-    pub equal: Vec<Expr>,
+    /// The index that leads to them, of its table's; none is the primary key.
+    pub index: Option<usize>,
+    /// Values of its first columns.
+    pub equal: Vec<Equal>,
     /// The least value of the next, and whether it is one of them.
     pub low: Option<(Expr, bool)>,
     /// The largest, and whether it is one of them.
     pub high: Option<(Expr, bool)>,
+}
+
+/// What a column of a key equals.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Equal {
+    /// This.
+    One(Expr),
+    /// One of these.
+    Any(Vec<Expr>),
+    /// An element of this array.
+    Of(Expr),
+}
+
+impl Equal {
+    /// The expressions in it.
+    pub fn exprs(&self) -> &[Expr] {
+        match self {
+            Equal::One(expr) | Equal::Of(expr) => std::slice::from_ref(expr),
+            Equal::Any(exprs) => exprs,
+        }
+    }
 }
 
 /// The rows of a table.

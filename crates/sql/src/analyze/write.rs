@@ -45,9 +45,27 @@ pub enum Kind {
     Delete,
 }
 
-/// What is done if the key of a new row is there already.
+/// What must not be there twice in a table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unique {
+    /// Its primary key.
+    Primary,
+    /// The entries of this index.
+    Index(usize),
+}
+
+/// What is done if a new row is there already.
 #[derive(Debug)]
-pub enum OnConflict {
+pub struct OnConflict {
+    /// By what that is told; if it is empty, by anything that must not be there twice.
+    pub arbiters: Vec<Unique>,
+    /// What is done.
+    pub action: Resolution,
+}
+
+/// What is done with a new row that is there already.
+#[derive(Debug)]
+pub enum Resolution {
     /// It is an error.
     Refuse,
     /// Nothing.
@@ -59,6 +77,18 @@ pub enum OnConflict {
         /// Whether it is changed.
         condition: Option<Expr>,
     },
+}
+
+impl OnConflict {
+    /// A conflict is an error.
+    pub fn refuse() -> OnConflict {
+        OnConflict { arbiters: Vec::new(), action: Resolution::Refuse }
+    }
+
+    /// Whether this is what conflicts are told by.
+    pub fn expects(&self, unique: Unique) -> bool {
+        self.arbiters.is_empty() || self.arbiters.contains(&unique)
+    }
 }
 
 /// A query that makes rows to be written, what is done with them, and what the client gets.
@@ -90,7 +120,7 @@ impl<'a> Analyzer<'a> {
             }
         };
         let conflict = match &insert.on_conflict_clause {
-            None => OnConflict::Refuse,
+            None => OnConflict::refuse(),
             Some(clause) => self.on_conflict(&table, range, clause)?,
         };
         let (returning, columns) = self.returning(&table, range, &insert.returning_clause)?;
@@ -281,14 +311,15 @@ impl<'a> Analyzer<'a> {
         range: &'a RangeVar,
         clause: &'a OnConflictClause,
     ) -> Result<OnConflict, SqlError> {
+        let mut arbiters = Vec::new();
         if let Some(infer) = &clause.infer {
-            self.inferred(table, &infer.index_elems, &infer.conname, infer.location)?;
+            arbiters = self.inferred(table, &infer.index_elems, &infer.conname, infer.location)?;
             if infer.where_clause.is_some() {
                 return Err(unsupported("ON CONFLICT with the condition of an index"));
             }
         }
         match clause.action() {
-            OnConflictAction::OnconflictNothing => Ok(OnConflict::Skip),
+            OnConflictAction::OnconflictNothing => Ok(OnConflict { arbiters, action: Resolution::Skip }),
             OnConflictAction::OnconflictUpdate => {
                 if clause.infer.is_none() {
                     let error = "ON CONFLICT DO UPDATE requires inference specification or constraint name";
@@ -312,42 +343,58 @@ impl<'a> Analyzer<'a> {
                 if row.iter().chain(&condition).any(has_query) {
                     return Err(unsupported("a query in ON CONFLICT DO UPDATE"));
                 }
-                Ok(OnConflict::Update { row, condition })
+                Ok(OnConflict { arbiters, action: Resolution::Update { row, condition } })
             }
-            _ => Ok(OnConflict::Refuse),
+            _ => Ok(OnConflict::refuse()),
         }
     }
 
-    /// Looks whether a conflict's target is the primary key.
+    /// What a conflict's target says that conflicts are told by.
     fn inferred(
         &self,
         table: &Table,
         elements: &[Node],
         constraint: &str,
         location: i32,
-    ) -> Result<(), SqlError> {
+    ) -> Result<Vec<Unique>, SqlError> {
         let mut named = Vec::new();
         for element in elements {
             match &element.node {
-                Some(NodeEnum::IndexElem(element)) if element.expr.is_none() => named.push(&element.name),
+                Some(NodeEnum::IndexElem(element)) if element.expr.is_none() => {
+                    let place = table.live().find(|(_, column)| column.name == element.name);
+                    let Some((position, _)) = place else {
+                        let error = format!("column \"{}\" does not exist", element.name);
+                        return self.refuse(location, SqlState::UNDEFINED_COLUMN, error);
+                    };
+                    named.push(position);
+                }
                 _ => return Err(self.at(location, unsupported("ON CONFLICT with an expression"))),
             }
         }
-        let mut primary: Vec<&String> = table
-            .primary
-            .iter()
-            .filter_map(|position| table.columns.get(usize::from(*position)))
-            .map(|column| &column.name)
-            .collect();
-        named.sort();
-        primary.sort();
-        let fits = if constraint.is_empty() {
-            !primary.is_empty() && named == primary
-        } else {
-            !primary.is_empty() && constraint == table.primary_name
+        named.sort_unstable();
+        named.dedup();
+        let fits = |name: &str, is_constraint: bool, mut columns: Vec<usize>| match constraint {
+            "" => {
+                columns.sort_unstable();
+                columns.dedup();
+                columns == named
+            }
+            constraint => is_constraint && constraint == name,
         };
-        if fits {
-            return Ok(());
+        let positions = |positions: &[u16]| positions.iter().map(|at| usize::from(*at)).collect();
+        let mut arbiters = Vec::new();
+        if !table.primary.is_empty() && fits(&table.primary_name, true, positions(&table.primary)) {
+            arbiters.push(Unique::Primary);
+        }
+        let ready = table.indexes.iter().enumerate().filter(|(_, index)| index.unique && index.is_ready);
+        for (place, index) in ready {
+            let columns = index.parts.iter().map(|part| usize::from(part.column)).collect();
+            if fits(&index.name, index.is_constraint, columns) {
+                arbiters.push(Unique::Index(place));
+            }
+        }
+        if !arbiters.is_empty() {
+            return Ok(arbiters);
         }
         if !constraint.is_empty() {
             let error = format!("constraint \"{constraint}\" for table \"{}\" does not exist", table.name);

@@ -27,7 +27,7 @@
 //!
 //! The rule by which the database finds that part is `Partitioning::Own`.
 //!
-//! Left out: secondary indexes, and descending columns.
+//! Left out: descending columns.
 
 use super::bytes::{Bytes, corrupted, mismatched};
 use super::order;
@@ -35,15 +35,18 @@ use crate::catalog::{Placement, Table};
 use crate::types::{Datum, Oid};
 use crate::{SqlError, SqlState};
 
+/// Bytes of the number and the byte behind it.
+pub(super) const HEAD: usize = 5;
+
 /// Bytes of a key at most.
 pub const KEY_BYTES_MAX: usize = 4096;
 
 /// The whole key is the partition part.
-const WHOLE: u8 = 0;
+pub(super) const WHOLE: u8 = 0;
 /// The longest partition part of a fixed width, in bytes behind the first five.
-const WIDTH_MAX: u8 = 200;
+pub(super) const WIDTH_MAX: u8 = 200;
 /// The partition part ends with the first text.
-const FIRST_TEXT: u8 = 201;
+pub(super) const FIRST_TEXT: u8 = 201;
 
 /// The fifth byte of the keys of a table's rows; 0A000 if no byte says what its placement asks for.
 pub fn partition_byte(table: &Table) -> Result<u8, SqlError> {
@@ -71,26 +74,26 @@ pub fn partition_byte(table: &Table) -> Result<u8, SqlError> {
     }
 }
 
-fn is_one_text(oid: Oid) -> bool {
+pub(super) fn is_one_text(oid: Oid) -> bool {
     matches!(oid, Oid::TEXT | Oid::VARCHAR | Oid::BPCHAR | Oid::NAME | Oid::BYTEA)
 }
 
-fn partition_width(oid: Oid) -> Option<u8> {
+pub(super) fn partition_width(oid: Oid) -> Option<u8> {
     order::width(oid).filter(|_| oid != Oid::FLOAT4 && oid != Oid::FLOAT8)
 }
 
-fn type_at(table: &Table, position: u16) -> Oid {
+pub(super) fn type_at(table: &Table, position: u16) -> Oid {
     table.columns.get(usize::from(position)).map_or(Oid::NONE, |column| column.oid)
 }
 
-fn head(number: u32, partition: u8) -> Vec<u8> {
+pub(super) fn head(number: u32, partition: u8) -> Vec<u8> {
     let mut key = Vec::with_capacity(32);
     key.extend(number.to_be_bytes());
     key.push(partition);
     key
 }
 
-fn checked(key: Vec<u8>) -> Result<Vec<u8>, SqlError> {
+pub(super) fn checked(key: Vec<u8>) -> Result<Vec<u8>, SqlError> {
     if key.len() <= KEY_BYTES_MAX {
         return Ok(key);
     }

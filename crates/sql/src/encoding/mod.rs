@@ -6,6 +6,7 @@
 //! | [`order`] | values whose bytes are ordered as the values are |
 //! | [`decimal`] | the same for `numeric` |
 //! | [`key`] | keys of rows, and their partition part |
+//! | [`entry`] | entries of indexes |
 //! | [`value`] | values that need no order |
 //! | [`row`] | what is stored under a row's key |
 //! | [`descriptor`] | tables, and the keys of the catalog |
@@ -20,6 +21,7 @@
 pub mod bytes;
 pub mod decimal;
 pub mod descriptor;
+pub mod entry;
 pub mod key;
 pub mod order;
 pub mod row;

@@ -10,6 +10,7 @@
 //! What keeps rows (sorts, groups, inner sides of joins) counts their bytes against one limit and
 //! refuses beyond it (53200); nothing is spilled.
 
+mod bounds;
 mod combine;
 mod cursor;
 pub mod evaluate;
@@ -33,7 +34,7 @@ use crate::types::{Datum, Style};
 use cursor::Cursor;
 use evaluate::{Env, Shared};
 use fuel::{Fuel, Halt};
-use scan::Fetch;
+use scan::{Fetch, Wanted};
 use trail::Trail;
 
 /// What a run asks of its surroundings.
@@ -63,8 +64,8 @@ pub enum Step {
     Row(Vec<Datum>),
     /// A pause: with new fuel it goes on.
     Pause,
-    /// A scan needs rows of this range: [`Run::fetched`] takes them.
-    Fetch(Range),
+    /// A scan needs rows: [`Run::fetched`] takes them.
+    Fetch(Wanted),
     /// The end: there are no more rows.
     End,
 }
@@ -145,7 +146,7 @@ impl Run {
             Err(Halt::Pause) => {
                 let wanted = self.fetch.get_mut().take_if(|fetch| matches!(fetch, Fetch::Wanted(_)));
                 Ok(match wanted {
-                    Some(Fetch::Wanted(range)) => Step::Fetch(range),
+                    Some(Fetch::Wanted(wanted)) => Step::Fetch(wanted),
                     _ => Step::Pause,
                 })
             }

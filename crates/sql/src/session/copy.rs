@@ -70,7 +70,7 @@ impl<W: World> Session<'_, W> {
         let columns: Vec<String> = places.iter().filter_map(|place| names.get(*place).cloned()).collect();
         backend::copy_begins(out, b'G', columns.len());
         let lines = Lines::new(form, table.name.clone(), columns.len());
-        let write = Write { table, kind: Kind::Insert(OnConflict::Refuse), returning: None };
+        let write = Write { table, kind: Kind::Insert(OnConflict::refuse()), returning: None };
         let query = Query {
             parameters: Vec::new(),
             columns: Vec::new(),
@@ -130,7 +130,7 @@ impl<W: World> Session<'_, W> {
             }
             let Some(write) = &copying.query.write else { return Err(confused().into()) };
             let mut writing = Writing::new(&copying.query, write, &copying.run);
-            let written = self.insert(&mut writing, &OnConflict::Refuse, rows).await;
+            let written = self.insert(&mut writing, &OnConflict::refuse(), rows).await;
             copying.count += writing.count();
             written.map_err(|stop| match stop {
                 Stop::Error(error) => {

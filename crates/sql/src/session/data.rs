@@ -88,6 +88,11 @@ impl<T> Data<T> {
         self.is_shared |= !is_all;
     }
 
+    /// Whether a statement that runs by itself is not all that the transaction will do.
+    pub(super) fn is_shared(&self) -> bool {
+        self.is_shared
+    }
+
     /// Rows of tables that it has dropped are to be removed once it has committed.
     pub(super) fn leaves_rows(&mut self) {
         self.leaves_rows = true;

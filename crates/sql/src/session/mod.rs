@@ -12,6 +12,7 @@
 //! | `settings` | settings, and what transactions do to them |
 //! | `data` | the database's transaction below the session's |
 //! | `writing` | `INSERT`, `UPDATE`, `DELETE` |
+//! | `entries` | entries of indexes |
 //! | `definition` | tables made and dropped |
 //! | `copy`, `lines` | `COPY`, and how its lines are written |
 //! | `cancel` | the places of sessions, and requests to cancel |
@@ -42,6 +43,7 @@ mod conversation;
 mod copy;
 mod data;
 mod definition;
+mod entries;
 mod extended;
 mod lines;
 mod login;

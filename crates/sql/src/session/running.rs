@@ -68,8 +68,8 @@ impl<W: World> Session<'_, W> {
                     line.give_way().await?;
                 }
                 Step::Pause => self.pause_if_spent(deadline_us, line).await?,
-                Step::Fetch(range) => {
-                    let (pairs, left) = self.scan(range).await?;
+                Step::Fetch(wanted) => {
+                    let (pairs, left) = self.fetch(wanted).await?;
                     if let Work::Query(_, run) | Work::Copy(_, run, _) = work {
                         run.fetched(pairs, left);
                     }
@@ -110,8 +110,8 @@ impl<W: World> Session<'_, W> {
                     rows.push(row);
                 }
                 Step::Pause => self.pause_if_spent(deadline_us, line).await?,
-                Step::Fetch(range) => {
-                    let (pairs, left) = self.scan(range).await?;
+                Step::Fetch(wanted) => {
+                    let (pairs, left) = self.fetch(wanted).await?;
                     run.fetched(pairs, left);
                 }
                 Step::End => return Ok(rows),

@@ -34,7 +34,8 @@ impl<W: World> Session<'_, W> {
             NodeEnum::CreateStmt(_)
             | NodeEnum::DropStmt(_)
             | NodeEnum::TruncateStmt(_)
-            | NodeEnum::AlterTableStmt(_) => {
+            | NodeEnum::AlterTableStmt(_)
+            | NodeEnum::IndexStmt(_) => {
                 return self.define(node, text, out).await;
             }
             NodeEnum::CopyStmt(copy) if !copy.is_from => return self.copy_out(copy, out).await,

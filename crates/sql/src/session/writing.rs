@@ -1,12 +1,13 @@
 //! `INSERT`, `UPDATE` and `DELETE`: what becomes of the rows of their query.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::conversation::Session;
+use super::entries::{Taken, stored_row};
 use super::{Line, Stop, Stream, World};
 use crate::analyze::Query;
 use crate::analyze::plan::Expr;
-use crate::analyze::write::{Kind, OnConflict, Write};
+use crate::analyze::write::{Kind, OnConflict, Resolution, Unique, Write};
 use crate::catalog::Table;
 use crate::encoding::{key, row};
 use crate::execute::Run;
@@ -112,54 +113,88 @@ impl<W: World> Session<'_, W> {
         on_conflict: &OnConflict,
         rows: Vec<Row>,
     ) -> Result<(), Stop> {
-        let table = &writing.write.table;
-        let mut keyed = Vec::with_capacity(rows.len());
+        let table = writing.write.table.clone();
+        let mut fresh = Vec::with_capacity(rows.len());
+        let mut asked = Vec::new();
         for (at, row) in rows.into_iter().enumerate() {
             writing.at = at;
-            self.check_not_null(table, &row)?;
-            keyed.push((self.new_key(table, &row, &mut writing.hidden)?, row));
+            self.check_not_null(&table, &row)?;
+            let key = self.new_key(&table, &row, &mut writing.hidden)?;
+            let uniques = Taken::keys(&table, &key, &row)?;
+            asked.extend(uniques.iter().map(|(_, key)| key.clone()));
+            fresh.push((key, row, uniques));
         }
-        let keys: Vec<Vec<u8>> = keyed.iter().map(|(key, _)| key.clone()).collect();
-        let found = self.get(space(table), &keys).await?;
-        let mut there: BTreeMap<Vec<u8>, Vec<u8>> =
-            keys.into_iter().zip(found).filter_map(|(key, value)| Some((key, value?))).collect();
-        for (at, (key, row)) in keyed.into_iter().enumerate() {
+        let found = self.get(space(&table), &asked).await?;
+        let mut taken = Taken::default();
+        for (key, value) in asked.into_iter().zip(found) {
+            if let Some(value) = value {
+                taken.found(key, value);
+            }
+        }
+        for (at, (key, row, uniques)) in fresh.into_iter().enumerate() {
             writing.at = at;
-            let Some(old) = there.get(&key) else {
-                let stored = self.store_row(writing, key.clone(), row).await?;
-                there.insert(key, stored);
+            let conflicts = || uniques.iter().filter(|(_, key)| taken.get(key).is_some());
+            let expected = conflicts().find(|(unique, _)| on_conflict.expects(*unique));
+            let Some((unique, conflict)) = expected.or_else(|| conflicts().next()) else {
+                self.put_entries(&table, &key, &row).await?;
+                let stored = self.store_row(writing, key.clone(), row.clone()).await?;
+                taken.add(&table, key, &row, stored)?;
                 continue;
             };
-            if table.primary.is_empty() {
+            if *unique == Unique::Primary && table.primary.is_empty() {
                 return Err(Stop::Conflict("a row got the hidden number of another"));
             }
-            match on_conflict {
-                OnConflict::Refuse => return Err(self.duplicate(table, &row).into()),
-                OnConflict::Skip => {}
-                OnConflict::Update { row: change, condition } => {
-                    if writing.touched.contains(&key) {
-                        let error = "ON CONFLICT DO UPDATE command cannot affect row a second time";
-                        let hint = "Ensure that no rows proposed for insertion within the same command \
-                                    have duplicate constrained values.";
-                        let state = SqlState::CARDINALITY_VIOLATION;
-                        return Err(SqlError::new(state, error).hint(hint).into());
-                    }
-                    let mut both = live(table, row::read_row(table, &key, old)?);
-                    both.extend(row);
-                    if let Some(condition) = condition {
-                        let holds = self.over(writing, std::slice::from_ref(condition), &both)?;
-                        if holds != [Datum::Bool(true)] {
-                            continue;
-                        }
-                    }
-                    let new = self.over(writing, change, &both)?;
-                    there.remove(&key);
-                    let (key, stored) = self.replace(writing, key, new).await?;
-                    there.insert(key, stored);
+            match (&on_conflict.action, expected.is_some()) {
+                (Resolution::Refuse, _) | (_, false) => {
+                    return Err(self.duplicate(&table, *unique, &row).into());
+                }
+                (Resolution::Skip, true) => {}
+                (Resolution::Update { row: change, condition }, true) => {
+                    let owner = taken.owner(&table, *unique, conflict)?.ok_or_else(confused)?;
+                    self.change_instead(writing, change, condition.as_ref(), owner, row, &mut taken).await?;
                 }
             }
         }
         Ok(())
+    }
+
+    /// Changes the row that is in the way of a new one.
+    async fn change_instead(
+        &mut self,
+        writing: &mut Writing<'_>,
+        change: &[Expr],
+        condition: Option<&Expr>,
+        owner: Vec<u8>,
+        excluded: Row,
+        taken: &mut Taken,
+    ) -> Result<(), Stop> {
+        let table = writing.write.table.clone();
+        if writing.touched.contains(&owner) {
+            let error = "ON CONFLICT DO UPDATE command cannot affect row a second time";
+            let hint = "Ensure that no rows proposed for insertion within the same command have \
+                        duplicate constrained values.";
+            return Err(SqlError::new(SqlState::CARDINALITY_VIOLATION, error).hint(hint).into());
+        }
+        let old = match taken.get(&owner) {
+            Some(old) => stored_row(&table, &owner, old)?,
+            None => {
+                let found = self.get(space(&table), std::slice::from_ref(&owner)).await?;
+                let found = found.into_iter().next().flatten();
+                let gone = Stop::Conflict("a row that an index has is not there any more");
+                stored_row(&table, &owner, &found.ok_or(gone)?)?
+            }
+        };
+        let both = [old.clone(), excluded].concat();
+        if let Some(condition) = condition {
+            let holds = self.over(writing, std::slice::from_ref(condition), &both)?;
+            if holds != [Datum::Bool(true)] {
+                return Ok(());
+            }
+        }
+        let new = self.over(writing, change, &both)?;
+        taken.remove(&table, &owner, &old)?;
+        let (key, stored) = self.replace(writing, owner, &old, new.clone()).await?;
+        Ok(taken.add(&table, key, &new, stored)?)
     }
 
     async fn update(&mut self, writing: &mut Writing<'_>, rows: Vec<Row>) -> Result<(), Stop> {
@@ -168,7 +203,7 @@ impl<W: World> Session<'_, W> {
             let new = row.split_off((width + 1).min(row.len()));
             let Some(Datum::Bytes(key)) = row.pop() else { return Err(confused().into()) };
             if !writing.touched.contains(key.as_ref()) {
-                self.replace(writing, key.to_vec(), new).await?;
+                self.replace(writing, key.to_vec(), &row, new).await?;
             }
         }
         Ok(())
@@ -179,35 +214,36 @@ impl<W: World> Session<'_, W> {
     async fn replace(
         &mut self,
         writing: &mut Writing<'_>,
-        old: Vec<u8>,
+        old_key: Vec<u8>,
+        old: &[Datum],
         row: Row,
     ) -> Result<(Vec<u8>, Vec<u8>), Stop> {
-        let table = &writing.write.table;
-        self.check_not_null(table, &row)?;
-        let new = match table.primary.is_empty() {
-            true => old.clone(),
-            false => key::row_key(table, &whole(table, &row))?,
+        let table = writing.write.table.clone();
+        self.check_not_null(&table, &row)?;
+        let new_key = match table.primary.is_empty() {
+            true => old_key.clone(),
+            false => key::row_key(&table, &whole(&table, &row))?,
         };
-        if new == old {
-            let stored = self.store_row(writing, old, row).await?;
-            return Ok((new, stored));
+        if new_key != old_key {
+            let found = self.get(space(&table), std::slice::from_ref(&new_key)).await?;
+            if found.iter().any(Option::is_some) {
+                return Err(self.duplicate(&table, Unique::Primary, &row).into());
+            }
+            self.put(space(&table), old_key.clone(), None).await?;
+            writing.touched.insert(old_key.clone());
         }
-        let found = self.get(space(table), std::slice::from_ref(&new)).await?;
-        if found.iter().any(Option::is_some) {
-            return Err(self.duplicate(table, &row).into());
-        }
-        self.put(space(table), old.clone(), None).await?;
-        writing.touched.insert(old);
-        let stored = self.store_row(writing, new.clone(), row).await?;
-        Ok((new, stored))
+        self.keep_entries(&table, Some((&old_key, old)), Some((&new_key, &row))).await?;
+        let stored = self.store_row(writing, new_key.clone(), row).await?;
+        Ok((new_key, stored))
     }
 
     async fn delete(&mut self, writing: &mut Writing<'_>, rows: Vec<Row>) -> Result<(), Stop> {
-        let space = space(&writing.write.table);
+        let table = writing.write.table.clone();
         for mut row in rows {
             let Some(Datum::Bytes(key)) = row.pop() else { return Err(confused().into()) };
             if writing.touched.insert(key.to_vec()) {
-                self.put(space, key.to_vec(), None).await?;
+                self.put(space(&table), key.to_vec(), None).await?;
+                self.keep_entries(&table, Some((&key, &row)), None).await?;
                 self.done_with(writing, &row)?;
             }
         }
@@ -280,12 +316,21 @@ impl<W: World> Session<'_, W> {
     }
 
     /// The error of a key that is there already.
-    pub(super) fn duplicate(&self, table: &Table, row: &[Datum]) -> SqlError {
-        let error = format!("duplicate key value violates unique constraint \"{}\"", table.primary_name);
+    pub(super) fn duplicate(&self, table: &Table, unique: Unique, row: &[Datum]) -> SqlError {
+        let index = match unique {
+            Unique::Primary => None,
+            Unique::Index(place) => table.indexes.get(place),
+        };
+        let name = index.map_or(&table.primary_name, |index| &index.name);
+        let error = format!("duplicate key value violates unique constraint \"{name}\"");
         let error = SqlError::new(SqlState::UNIQUE_VIOLATION, error);
         let whole = whole(table, row);
+        let positions: Vec<u16> = match index {
+            None => table.primary.clone(),
+            Some(index) => index.parts.iter().map(|part| part.column).collect(),
+        };
         let key = || {
-            let places = table.primary.iter().map(|position| usize::from(*position));
+            let places = positions.iter().map(|position| usize::from(*position));
             places.filter_map(|place| Some((table.columns.get(place)?, whole.get(place)?)))
         };
         let names: Vec<&str> = key().map(|(column, _)| column.name.as_str()).collect();
@@ -321,7 +366,7 @@ pub(super) fn live(table: &Table, row: Vec<Datum>) -> Row {
 }
 
 /// All columns, of those that are there.
-fn whole(table: &Table, row: &[Datum]) -> Row {
+pub(super) fn whole(table: &Table, row: &[Datum]) -> Row {
     let mut live = row.iter();
     let value = |dropped: bool| if dropped { None } else { live.next() };
     let dropped = table.columns.iter().map(|column| column.dropped);

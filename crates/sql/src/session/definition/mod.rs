@@ -4,6 +4,7 @@
 //! |---|---|
 //! | here | `CREATE TABLE`, `DROP TABLE`, `TRUNCATE` |
 //! | `alter` | `ALTER TABLE` |
+//! | `index` | indexes, `UNIQUE` |
 //! | `sweep` | rows of dropped tables |
 //!
 //! A table is its descriptor, so this is a transaction that writes descriptors; every statement
@@ -14,6 +15,7 @@
 //! ([`Session::sweep`]).
 
 mod alter;
+mod index;
 mod sweep;
 
 use std::rc::Rc;
@@ -38,9 +40,14 @@ use crate::functions::confused;
 use crate::store::Space;
 use crate::types::Oid;
 use crate::{Severity, SqlError, SqlState};
+use alter::not_unique;
+use index::NewIndex;
 
 /// The number of the first table, as PostgreSQL numbers what is not its own.
 const FIRST_ID: u32 = 16_384;
+
+/// Bytes of a name at most.
+const NAME_BYTES_MAX: usize = 63;
 
 /// Columns of a table at most.
 const COLUMNS_MAX: usize = 1_600;
@@ -58,6 +65,7 @@ impl<W: World> Session<'_, W> {
             NodeEnum::DropStmt(drop) => self.drop_tables(drop, out).await,
             NodeEnum::TruncateStmt(truncate) => self.truncate(truncate).await,
             NodeEnum::AlterTableStmt(alter) => self.alter(alter).await,
+            NodeEnum::IndexStmt(index) => self.create_index(index, out).await,
             _ => Err(confused().into()),
         }
     }
@@ -69,7 +77,7 @@ impl<W: World> Session<'_, W> {
         out: &mut Vec<u8>,
     ) -> Result<Work, Stop> {
         let range = create.relation.as_ref().ok_or_else(confused)?;
-        let (mut table, key_name) = self.described(create, range, text)?;
+        let (mut table, keys) = self.described(create, range, text)?;
         self.open_to_write("CREATE TABLE").await?;
         if self.look_up(table.schema.clone(), table.name.clone()).await?.is_some() {
             let error = format!("relation \"{}\" already exists", table.name);
@@ -84,9 +92,17 @@ impl<W: World> Session<'_, W> {
         }
         table.id = self.new_id().await?;
         table.rows = table.id;
-        if !table.primary.is_empty() {
-            self.name_primary_key(&mut table, &key_name).await?;
+        for key in keys {
+            if key.is_primary {
+                self.name_primary_key(&mut table, &key.name).await?;
+            } else {
+                let parts = index::constraint_parts(&table, &key.columns)
+                    .map_err(|error| analyze::placed(text, key.location, error))?;
+                let new = NewIndex { name: key.name, parts, unique: true, is_constraint: true };
+                self.add_index(&mut table, new).await?;
+            }
         }
+        table.indexes.iter_mut().for_each(|index| index.is_ready = true);
         self.keep_table(table).await?;
         done("CREATE TABLE")
     }
@@ -117,6 +133,15 @@ impl<W: World> Session<'_, W> {
         let bytes = relation.as_ref().map(Relation::to_bytes);
         self.put(Space::Copied, descriptor_key(schema, name), bytes.as_deref()).await?;
         self.data.learn(schema, name, relation);
+        Ok(())
+    }
+
+    /// Gives a table's rows and the entries of its indexes new numbers: there are none any more.
+    async fn renumber(&mut self, table: &mut Table) -> Result<(), Stop> {
+        table.rows = self.new_id().await?;
+        for index in &mut table.indexes {
+            index.rows = self.new_id().await?;
+        }
         Ok(())
     }
 
@@ -156,14 +181,13 @@ impl<W: World> Session<'_, W> {
         self.write_down(&table.schema, &table.primary_name, Some(index)).await
     }
 
-    /// The descriptor of a table to be made, without numbers, and the name of its primary key if
-    /// the statement says one.
+    /// The descriptor of a table to be made, without numbers, and its keys, the primary one first.
     fn described(
         &self,
         create: &CreateStmt,
         range: &RangeVar,
         text: &str,
-    ) -> Result<(Table, String), SqlError> {
+    ) -> Result<(Table, Vec<Key>), SqlError> {
         let refuse = |what: &str| Err(analyze::unsupported(what));
         if range.relpersistence == "t" {
             return refuse("a temporary table");
@@ -180,14 +204,14 @@ impl<W: World> Session<'_, W> {
             return Err(SqlError::new(SqlState::UNDEFINED_SCHEMA, error));
         }
         let mut table = Table::new(schema, range.relname.clone());
-        let mut keys: Vec<PrimaryKey> = Vec::new();
+        let mut keys: Vec<Key> = Vec::new();
         for element in &create.table_elts {
             match &element.node {
                 Some(NodeEnum::ColumnDef(definition)) => {
                     let column = self.column(&table, definition, &mut keys, text)?;
                     table.columns.push(column);
                 }
-                Some(NodeEnum::Constraint(constraint)) => primary_key(constraint, None, &mut keys)?,
+                Some(NodeEnum::Constraint(constraint)) => key_of(constraint, None, &mut keys)?,
                 _ => return refuse("this kind of element of a table"),
             }
         }
@@ -195,19 +219,19 @@ impl<W: World> Session<'_, W> {
             let error = format!("tables can have at most {COLUMNS_MAX} columns");
             return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, error));
         }
-        if let Some(second) = keys.get(1) {
+        keys.sort_by_key(|key| !key.is_primary);
+        if let Some(second) = keys.get(1).filter(|key| key.is_primary) {
             let error = format!("multiple primary keys for table \"{}\" are not allowed", table.name);
             let error = SqlError::new(SqlState::INVALID_TABLE_DEFINITION, error);
             return Err(analyze::placed(text, second.location, error));
         }
-        let key = keys.pop();
-        if let Some(key) = &key {
+        if let Some(key) = keys.first().filter(|key| key.is_primary) {
             let set = set_primary_key(&mut table, &key.columns);
             set.map_err(|error| analyze::placed(text, key.location, error))?;
             place_by_key(&mut table);
         }
         self.options(&mut table, &create.options)?;
-        Ok((table, key.map(|key| key.name).unwrap_or_default()))
+        Ok((table, keys))
     }
 
     /// What `WITH (...)` says: options of PostgreSQL's storage mean nothing here.
@@ -230,7 +254,7 @@ impl<W: World> Session<'_, W> {
         &self,
         table: &Table,
         definition: &ColumnDef,
-        keys: &mut Vec<PrimaryKey>,
+        keys: &mut Vec<Key>,
         text: &str,
     ) -> Result<Column, SqlError> {
         let name = definition.colname.clone();
@@ -256,46 +280,51 @@ impl<W: World> Session<'_, W> {
                     write::default_of(expression, text, oid, modifier, &self.settings)?;
                     column.default = Some(analyze::printed(expression)?);
                 }
-                _ => primary_key(constraint, Some(&column.name), keys)?,
+                _ => key_of(constraint, Some(&column.name), keys)?,
             }
         }
         Ok(column)
     }
 
     async fn drop_tables(&mut self, drop: &DropStmt, out: &mut Vec<u8>) -> Result<Work, Stop> {
-        if drop.remove_type() != ObjectType::ObjectTable {
-            return Err(analyze::unsupported("DROP of anything but a table").into());
+        match drop.remove_type() {
+            ObjectType::ObjectTable => {}
+            ObjectType::ObjectIndex => return self.drop_indexes(drop, out).await,
+            _ => return Err(analyze::unsupported("DROP of anything but a table or an index").into()),
         }
         if drop.behavior() == DropBehavior::Undefined {
             return Err(confused().into());
         }
         self.open_to_write("DROP TABLE").await?;
         for object in &drop.objects {
-            let Some(NodeEnum::List(list)) = &object.node else { return Err(confused().into()) };
-            let names = strings(&list.items);
-            let (schema, name) = match names.as_slice() {
-                [name] => (PUBLIC, *name),
-                [.., schema, name] => (*schema, *name),
-                [] => return Err(confused().into()),
-            };
-            let Some(table) = self.look_up_table(schema.to_owned(), name.to_owned()).await? else {
+            let (schema, name) = name_of(object)?;
+            let found = self.look_up(schema.to_owned(), name.to_owned()).await?;
+            let Some(table) = dropped(name, "a table", found, table_of)? else {
                 let error = format!("table \"{name}\" does not exist");
                 let error = SqlError::new(SqlState::UNDEFINED_TABLE, error);
-                if !drop.missing_ok {
-                    return Err(error.into());
-                }
-                let message = format!("{}, skipping", error.message);
-                let notice = SqlError { severity: Severity::Notice, message, ..error };
-                self.notice(&notice, out);
+                self.skip_or_refuse(drop.missing_ok, error, out)?;
                 continue;
             };
             self.write_down(&table.schema, &table.name, None).await?;
             if !table.primary.is_empty() {
                 self.write_down(&table.schema, &table.primary_name, None).await?;
             }
+            for index in &table.indexes {
+                self.write_down(&table.schema, &index.name, None).await?;
+            }
             self.leave_rows(&table).await?;
         }
         done("DROP TABLE")
+    }
+
+    /// What is missing is an error, or a notice if the statement says `IF EXISTS`.
+    fn skip_or_refuse(&mut self, is_ok: bool, missing: SqlError, out: &mut Vec<u8>) -> Result<(), SqlError> {
+        if !is_ok {
+            return Err(missing);
+        }
+        let message = format!("{}, skipping", missing.message);
+        self.notice(&SqlError { severity: Severity::Notice, message, ..missing }, out);
+        Ok(())
     }
 
     async fn truncate(&mut self, truncate: &TruncateStmt) -> Result<Work, Stop> {
@@ -308,8 +337,9 @@ impl<W: World> Session<'_, W> {
                 return Err(SqlError::new(SqlState::UNDEFINED_TABLE, error).into());
             };
             self.leave_rows(&table).await?;
-            let rows = self.new_id().await?;
-            self.keep_table(Table { rows, ..Table::clone(&table) }).await?;
+            let mut table = Table::clone(&table);
+            self.renumber(&mut table).await?;
+            self.keep_table(table).await?;
         }
         done("TRUNCATE TABLE")
     }
@@ -319,30 +349,81 @@ fn done(tag: &str) -> Result<Work, Stop> {
     Ok(Work::Done(tag.to_owned()))
 }
 
-/// A primary key as a statement has it.
-struct PrimaryKey {
+/// What is to be dropped, if it is of the right kind.
+fn dropped<T>(
+    name: &str,
+    kind: &str,
+    found: Option<Relation>,
+    of_kind: impl FnOnce(Relation) -> Result<T, Relation>,
+) -> Result<Option<T>, SqlError> {
+    let other = match found.map(of_kind) {
+        None => return Ok(None),
+        Some(Ok(right)) => return Ok(Some(right)),
+        Some(Err(other)) => other,
+    };
+    let hint = match other {
+        Relation::Table(_) => "Use DROP TABLE to remove a table.",
+        Relation::Index(_) => "Use DROP INDEX to remove an index.",
+        Relation::Sequence(_) => "Use DROP SEQUENCE to remove a sequence.",
+    };
+    let error = format!("\"{name}\" is not {kind}");
+    Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, error).hint(hint))
+}
+
+fn table_of(relation: Relation) -> Result<Arc<Table>, Relation> {
+    if let Relation::Table(table) = relation { Ok(table) } else { Err(relation) }
+}
+
+fn index_of(relation: Relation) -> Result<String, Relation> {
+    if let Relation::Index(table) = relation { Ok(table) } else { Err(relation) }
+}
+
+/// The schema and the name of what is to be dropped.
+fn name_of(object: &Node) -> Result<(&str, &str), SqlError> {
+    let Some(NodeEnum::List(list)) = &object.node else { return Err(confused()) };
+    match strings(&list.items).as_slice() {
+        [name] => Ok((PUBLIC, *name)),
+        [.., schema, name] => Ok((*schema, *name)),
+        [] => Err(confused()),
+    }
+}
+
+/// The name of something that belongs to a table, as PostgreSQL makes it: the longer ones of the
+/// first two parts are cut until all fit.
+fn named_object(table: &str, columns: &str, label: &str) -> String {
+    let (mut table, mut columns) = (table, columns);
+    let room = NAME_BYTES_MAX - label.len() - 2;
+    while table.len() + columns.len() > room {
+        let longer = if table.len() > columns.len() { &mut table } else { &mut columns };
+        let shorter = longer.floor_char_boundary(longer.len() - 1);
+        *longer = longer.get(..shorter).unwrap_or_default();
+    }
+    format!("{table}_{columns}_{label}")
+}
+
+/// A `PRIMARY KEY` or `UNIQUE` as a statement has it.
+struct Key {
     columns: Vec<String>,
     name: String,
     location: i32,
+    is_primary: bool,
 }
 
-/// Notes the primary key of a constraint: of its own columns, or of the one that it stands at.
-fn primary_key(
-    constraint: &Constraint,
-    column: Option<&str>,
-    keys: &mut Vec<PrimaryKey>,
-) -> Result<(), SqlError> {
+/// Notes the key of a constraint: of its own columns, or of the one that it stands at.
+fn key_of(constraint: &Constraint, column: Option<&str>, keys: &mut Vec<Key>) -> Result<(), SqlError> {
     let what = match constraint.contype() {
-        ConstrType::ConstrPrimary => {
-            let names = match column {
+        kind @ (ConstrType::ConstrPrimary | ConstrType::ConstrUnique) => {
+            if constraint.deferrable || !constraint.including.is_empty() || constraint.nulls_not_distinct {
+                return Err(analyze::unsupported("a key that is DEFERRABLE, INCLUDE or NULLS NOT DISTINCT"));
+            }
+            let columns = match column {
                 Some(column) => vec![column.to_owned()],
                 None => strings(&constraint.keys).into_iter().map(str::to_owned).collect(),
             };
             let (name, location) = (constraint.conname.clone(), constraint.location);
-            keys.push(PrimaryKey { columns: names, name, location });
+            keys.push(Key { columns, name, location, is_primary: kind == ConstrType::ConstrPrimary });
             return Ok(());
         }
-        ConstrType::ConstrUnique => "UNIQUE",
         ConstrType::ConstrCheck => "CHECK",
         ConstrType::ConstrForeign => "FOREIGN KEY",
         ConstrType::ConstrIdentity => "GENERATED AS IDENTITY",

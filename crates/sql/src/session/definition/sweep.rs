@@ -1,5 +1,6 @@
 //! Rows that dropped tables have left.
 
+use super::index::entries_prefix;
 use crate::catalog::Table;
 use crate::encoding::key;
 use crate::execute::scan::space;
@@ -8,11 +9,20 @@ use crate::session::{Stop, World};
 use crate::store::{Failure, Range, Space, Store};
 
 impl<W: World> Session<'_, W> {
-    /// Writes down that the rows of a table are to be removed when this has committed.
+    /// Writes down that the rows of a table are to be removed when this has committed, and the
+    /// entries of its indexes.
     pub(super) async fn leave_rows(&mut self, table: &Table) -> Result<(), Stop> {
-        let prefix = key::prefix(table.rows, key::partition_byte(table)?, &[])?;
+        self.leave(space(table), key::prefix(table.rows, key::partition_byte(table)?, &[])?).await?;
+        for index in &table.indexes {
+            self.leave(space(table), entries_prefix(table, index)?).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes down that everything is to be removed whose key begins so.
+    pub(super) async fn leave(&mut self, space: Space, prefix: Vec<u8>) -> Result<(), Stop> {
         self.data.leaves_rows();
-        let key = [left_prefix().as_slice(), &[u8::from(space(table) == Space::Copied)], &prefix].concat();
+        let key = [left_prefix().as_slice(), &[u8::from(space == Space::Copied)], &prefix].concat();
         self.put(Space::Copied, key, Some(&[])).await
     }
 
