@@ -78,3 +78,44 @@ fn pgbench_runs_in_every_mode() {
         assert!(said.contains("number of failed transactions: 0 "), "{mode}: {said}");
     }
 }
+
+/// An index is made while others write, and has an entry for every row and for nothing else.
+#[test]
+fn an_index_is_made_beside_writers() {
+    let (Some(pgbench), Some(_)) = (program("pgbench"), program("psql")) else {
+        eprintln!("NOT RUN: pgbench is not installed (apt-get install postgresql)");
+        return;
+    };
+    let port = plimsoll();
+    let run = |script: &str| written(&psql(port, &["-At"], script), port);
+    run("create table t (id int primary key, n int, m int);
+         insert into t select g, g % 50, g from generate_series(1, 3000) g");
+    let script = tempfile::NamedTempFile::new().expect("a file");
+    let writes = "\\set a random(1, 3000)\n\\set b random(0, 60)\n\
+                  update t set n = :b, m = m + 5000 where id = :a;\n\
+                  delete from t where id = :a + 1;\n\
+                  insert into t values (:a + 1, :b, :a + 1) on conflict do nothing;\n";
+    std::fs::write(script.path(), writes).expect("written");
+    let mut writers = std::process::Command::new(&pgbench)
+        .args(["-h", "127.0.0.1", "-U", "postgres", "-p", &port.to_string(), "-n", "-c", "4", "-T", "2"])
+        .args(["--max-tries", "1000", "-f"])
+        .arg(script.path())
+        .arg("postgres")
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .expect("pgbench runs");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let made = run(
+        "create index t_n on t (n); create unique index t_m on t (m, id); create unique index t_no on t (n)",
+    );
+    assert!(made.contains("could not create unique index \"t_no\""), "{made}");
+    assert!(writers.wait().expect("it ends").success());
+    // What an index says of each value is what all rows say.
+    let wrong = run("select count(*) from (select n, count(*) as c from t group by n) g
+                     where c <> (select count(*) from t where t.n = g.n);
+                     select count(*) from t a where not exists
+                         (select from t b where b.m = a.m and b.id = a.id and b.n = a.n);
+                     select sum((select count(*) from t where t.n = v)) - (select count(*) from t)
+                         from generate_series(0, 60) v");
+    assert_eq!(wrong, "0\n0\n0\n--\n", "{made}");
+}

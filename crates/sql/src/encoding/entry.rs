@@ -181,7 +181,7 @@ mod tests {
             let index = index(unique, vec![part(1, descending, nulls_first)]);
             let mut entries = Vec::new();
             for (id, text) in &rows {
-                let text_value = text.as_ref().map_or(Datum::Null, Datum::text);
+                let text_value = text.as_deref().map_or(Datum::Null, Datum::text);
                 let values = [Datum::Int4(*id), text_value, Datum::Null];
                 let row = key::row_key(&table, &values).expect("a key");
                 let Entry { key, value } = entry(&table, &index, &values, &row).expect("an entry");
