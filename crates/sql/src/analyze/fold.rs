@@ -11,8 +11,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::paths;
 use super::plan::{Expr, Plan, Question, Subquery};
+use super::{paths, sorted};
 use crate::SqlError;
 use crate::execute::evaluate::{Env, Shared};
 use crate::execute::fuel::Halt;
@@ -60,12 +60,15 @@ impl<'a> Folder<'a> {
                     aggregate.arguments = self.list(std::mem::take(&mut aggregate.arguments));
                     aggregate.filter = aggregate.filter.take().map(|filter| self.expr(filter));
                 }
-                Plan::Group { input: boxed(self, input), keys: self.list(keys), aggregates }
+                sorted::grouped(self.plan(*input), self.list(keys), aggregates)
             }
-            Plan::Sort { input, keys } => Plan::Sort { input: boxed(self, input), keys },
+            Plan::Sort { input, keys } => sorted::sorted(self.plan(*input), keys, false),
             Plan::Distinct { input, keys } => Plan::Distinct { input: boxed(self, input), keys },
             Plan::Limit { input, count, skip, ties } => Plan::Limit {
-                input: boxed(self, input),
+                input: Box::new(match *input {
+                    Plan::Sort { input, keys } => sorted::sorted(self.plan(*input), keys, count.is_some()),
+                    other => self.plan(other),
+                }),
                 count: count.map(|count| self.expr(count)),
                 skip: skip.map(|skip| self.expr(skip)),
                 ties,

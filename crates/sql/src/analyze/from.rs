@@ -290,7 +290,7 @@ impl<'a> Analyzer<'a> {
     fn table_item(&mut self, range: &'a RangeVar) -> Result<Item, SqlError> {
         let table = self.table(range)?;
         let columns = self.columns_of(&table);
-        let plan = Plan::Scan(Scan { table, with_key: false, access: Access::default() });
+        let plan = Plan::Scan(Scan { table, with_key: false, access: Access::default(), reverse: false });
         Ok(Item { plan, columns: aliased(columns, range.alias.as_ref())?, lateral: false })
     }
 

@@ -40,6 +40,7 @@ mod paths;
 pub mod plan;
 mod resolve;
 mod select;
+mod sorted;
 mod sublink;
 mod walk;
 pub mod write;

@@ -93,7 +93,7 @@ fn push(plan: &mut Plan, conditions: &[&Expr]) -> usize {
 }
 
 /// How many columns the rows of a plan have, as far as that is known without running it.
-fn columns_of(plan: &Plan) -> Option<usize> {
+pub fn columns_of(plan: &Plan) -> Option<usize> {
     match plan {
         Plan::Values(rows) => rows.first().map(Vec::len),
         Plan::Scan(scan) => Some(scan.width()),

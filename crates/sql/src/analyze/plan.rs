@@ -287,6 +287,8 @@ pub struct Scan {
     pub with_key: bool,
     /// Which of its rows.
     pub access: Access,
+    /// Whether they come from the end.
+    pub reverse: bool,
 }
 
 impl Scan {

@@ -452,7 +452,7 @@ impl<'a> Analyzer<'a> {
         range: &'a RangeVar,
         others: &'a [Node],
     ) -> Result<(Plan, Vec<ScopeColumn>), SqlError> {
-        let scan = Scan { table: table.clone(), with_key: true, access: Access::default() };
+        let scan = Scan { table: table.clone(), with_key: true, access: Access::default(), reverse: false };
         let mut columns = self.named_columns(table, range);
         // No name finds the key.
         columns.push(ScopeColumn { table: None, name: String::new(), oid: Oid::BYTEA, modifier: -1 });

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use super::scan::{Source, space};
 use crate::SqlError;
+use crate::analyze::plan::Scan;
 use crate::catalog::{Index, IndexPart, Table};
 use crate::encoding::{entry, key, order};
 use crate::functions::confused;
@@ -74,8 +75,9 @@ fn put((oid, part): KeyColumn<'_>, value: &Datum, out: &mut Vec<u8>) -> Result<(
 }
 
 /// What a scan reads; what comes first is last.
-pub fn sources(table: &Table, index: Option<usize>, bounds: &Bounds) -> Result<Vec<Source>, SqlError> {
-    let keys = Keys::new(table, index)?;
+pub fn sources(scan: &Scan, bounds: &Bounds) -> Result<Vec<Source>, SqlError> {
+    let table = &*scan.table;
+    let keys = Keys::new(table, scan.access.index)?;
     let columns = keys.columns();
     let mut prefixes = vec![key::prefix(keys.number, keys.partition, &[])?];
     let mut known = 0;
@@ -85,6 +87,9 @@ pub fn sources(table: &Table, index: Option<usize>, bounds: &Bounds) -> Result<V
         }
         prefixes = extended(&prefixes, *column, values)?;
         known += 1;
+    }
+    if scan.reverse {
+        prefixes.reverse();
     }
     let is_all = known == bounds.equal.len();
     if is_all && known == columns.len() && keys.is_unique() {
@@ -97,7 +102,7 @@ pub fn sources(table: &Table, index: Option<usize>, bounds: &Bounds) -> Result<V
             Some(column) if is_all => bounded(table, prefix, *column, bounds)?,
             _ => Some(whole(table, prefix)),
         };
-        sources.extend(range.map(Source::Range));
+        sources.extend(range.map(|range| Source::Range(Range { reverse: scan.reverse, ..range })));
     }
     Ok(sources)
 }

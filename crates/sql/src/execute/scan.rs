@@ -52,8 +52,6 @@ pub struct Scanning {
     trail: Trail,
     pairs: IntoIter<Pair>,
     state: State,
-    /// The index that it goes through.
-    index: Option<usize>,
 }
 
 enum State {
@@ -70,7 +68,7 @@ enum State {
 /// Before the first row.
 impl Default for Scanning {
     fn default() -> Scanning {
-        Scanning { trail: Trail::default(), pairs: Vec::new().into_iter(), state: State::Begin, index: None }
+        Scanning { trail: Trail::default(), pairs: Vec::new().into_iter(), state: State::Begin }
     }
 }
 
@@ -94,7 +92,7 @@ impl Scanning {
                 State::Left(mut sources) => match sources.pop() {
                     None => State::End,
                     Some(source) => {
-                        let through = self.index.map(|index| (scan.table.clone(), index));
+                        let through = scan.access.index.map(|index| (scan.table.clone(), index));
                         env.shared.fetch.replace(Some(Fetch::Wanted(Wanted { source, through })));
                         self.state = State::Asked(sources);
                         return Err(Halt::Pause);
@@ -113,7 +111,7 @@ impl Scanning {
         }
     }
 
-    fn begin(&mut self, scan: &Scan, env: &Env<'_>) -> Result<Vec<Source>, Halt> {
+    fn begin(&self, scan: &Scan, env: &Env<'_>) -> Result<Vec<Source>, Halt> {
         let Access { equal, low, high, .. } = &scan.access;
         let bounds = self.trail.evaluate(&env.inside(&[]), |inside| {
             let value = |bound: &Option<_>| match bound {
@@ -130,15 +128,13 @@ impl Scanning {
             });
             Ok(Bounds { equal: equal.collect::<Result<_, Halt>>()?, low: value(low)?, high: value(high)? })
         });
-        match bounds {
-            Ok(bounds) => {
-                self.index = scan.access.index;
-                Ok(bounds::sources(&scan.table, self.index, &bounds)?)
-            }
+        let bounds = match bounds {
+            Ok(bounds) => bounds,
             // The condition that it is from is tested on every row, if it gets there.
-            Err(Halt::Failed(_)) => Ok(bounds::sources(&scan.table, None, &Bounds::default())?),
-            Err(Halt::Pause) => Err(Halt::Pause),
-        }
+            Err(Halt::Failed(_)) => Bounds::default(),
+            Err(Halt::Pause) => return Err(Halt::Pause),
+        };
+        Ok(bounds::sources(scan, &bounds)?)
     }
 }
 
