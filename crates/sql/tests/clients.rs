@@ -119,3 +119,34 @@ fn an_index_is_made_beside_writers() {
                          from generate_series(0, 60) v");
     assert_eq!(wrong, "0\n0\n0\n--\n", "{made}");
 }
+
+/// Clients that write the same rows wait for each other, and none is told to try again.
+#[test]
+fn transactions_over_the_same_rows_all_commit() {
+    let (Some(pgbench), Some(_)) = (program("pgbench"), program("psql")) else {
+        eprintln!("NOT RUN: pgbench is not installed (apt-get install postgresql)");
+        return;
+    };
+    let port = plimsoll();
+    let run = |script: &str| written(&psql(port, &["-At"], script), port);
+    run("create table t (id int primary key, n int); insert into t select g, 0 from generate_series(1, 3) g;
+         create table log (n int)");
+    let script = tempfile::NamedTempFile::new().expect("a file");
+    // Rows in any order, so that they wait for each other in circles, too.
+    let statements = "\\set a random(1, 3)\n\\set b random(1, 3)\nbegin;\nupdate t set n = n + 1 where id = :a;\n\
+                      select 1;\nupdate t set n = n + 1 where id = :b;\ninsert into log values (:a);\nend;\n";
+    std::fs::write(script.path(), statements).expect("written");
+    for mode in ["simple", "prepared"] {
+        let output = std::process::Command::new(&pgbench)
+            .args(["-h", "127.0.0.1", "-U", "postgres", "-p", &port.to_string(), "-n", "-c", "8"])
+            .args(["-t", "100", "-M", mode, "-f"])
+            .arg(script.path())
+            .arg("postgres")
+            .output()
+            .expect("pgbench runs");
+        let said = written(&output, port);
+        assert!(output.status.success(), "{mode}: {said}");
+        assert!(said.contains("number of failed transactions: 0 "), "{mode}: {said}");
+    }
+    assert_eq!(run("select sum(n), (select count(*) from log) from t"), "3200|1600\n--\n");
+}

@@ -53,6 +53,7 @@ fn count(tree: &Node) -> Result<usize, SqlError> {
         random: &|| 0,
         backend: 0,
         fuel: &fuel,
+        volatile: &std::cell::Cell::new(false),
     };
     let mut run = query.start(Vec::<Datum>::new());
     let mut rows = 0;

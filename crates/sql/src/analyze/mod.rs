@@ -172,6 +172,7 @@ fn folded(plan: Plan, catalog: &dyn Catalog, style: &Style, fuel: &Fuel) -> (Pla
         random: &|| 0,
         backend: 0,
         fuel,
+        volatile: &Cell::new(false),
     };
     let (answers, held, fetch) = (RefCell::new(Vec::new()), Cell::new(0), RefCell::new(None));
     let shared = Shared {

@@ -285,7 +285,10 @@ impl<'a> Env<'a> {
         bounded(bytes)?;
         let call = Call { arguments, types, result, context };
         let value = match function.volatility {
-            Volatility::Volatile => self.trail.once(|| body(&call))?,
+            Volatility::Volatile => {
+                context.volatile.set(true);
+                self.trail.once(|| body(&call))?
+            }
             Volatility::Immutable | Volatility::Stable => body(&call)?,
         };
         context.fuel.burn_bytes(bytes + bulk(&value));

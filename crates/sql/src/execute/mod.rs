@@ -55,6 +55,8 @@ pub struct Context<'a> {
     pub backend: i32,
     /// What is left to work with until a pause.
     pub fuel: &'a Fuel,
+    /// Set when a function is called that may give something else each time.
+    pub volatile: &'a Cell<bool>,
 }
 
 /// What a run has come to when it gives way.
@@ -97,6 +99,11 @@ impl Run {
     /// Begins anew, with the same parameters; another query may have taken the place of the first.
     pub fn restart(&mut self, query: &Query) {
         *self = query.start(std::mem::take(&mut self.parameters));
+    }
+
+    /// Its parameters.
+    pub fn parameters(&self) -> &[Datum] {
+        &self.parameters
     }
 
     /// Rows that a scan has asked for, with what is left of its range.

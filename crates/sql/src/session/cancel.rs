@@ -14,6 +14,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use super::reservations::{Reservations, Reserved};
+
 /// Bits of a session's number that tell the place.
 const PLACE_BITS: u32 = 20;
 
@@ -37,6 +39,7 @@ struct Slot {
 
 /// The places of a node.
 pub struct Places {
+    reservations: Reservations,
     node: u32,
     slots: Box<[Slot]>,
 }
@@ -47,7 +50,7 @@ impl Places {
     pub fn new(node: u16, count: usize) -> Arc<Places> {
         let count = count.min((1 << PLACE_BITS) - 1);
         let slots = (0..count).map(|_| Slot::default()).collect();
-        Arc::new(Places { node: u32::from(node.min(0x7ff)), slots })
+        Arc::new(Places { reservations: Reservations::default(), node: u32::from(node.min(0x7ff)), slots })
     }
 
     /// A place, if one is free. Its client is told `told` bytes of the secret.
@@ -61,6 +64,11 @@ impl Places {
         slot.cancelled.store(false, Ordering::Relaxed);
         slot.told.store(u64::try_from(told).unwrap_or(0), Ordering::Release);
         Some(Place { places: Arc::clone(self), index })
+    }
+
+    /// What the sessions have reserved.
+    pub(super) fn reservations(&self) -> &Reservations {
+        &self.reservations
     }
 
     /// Asks a session to end what it runs. Nothing happens if the secret is not that of the
@@ -99,6 +107,11 @@ pub struct Place {
 impl Place {
     fn slot(&self) -> Option<&Slot> {
         self.places.slots.get(self.index)
+    }
+
+    /// What the session has reserved: nothing yet.
+    pub(super) fn reserved(&self) -> Reserved {
+        Reserved::new(Arc::clone(&self.places), self.pid())
     }
 
     /// The session's number.

@@ -8,6 +8,7 @@
 //! A statement without a name lives until the next such one or a simple query; a portal at most as
 //! long as its transaction.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
@@ -15,7 +16,9 @@ use std::rc::Rc;
 use super::cancel::Place;
 use super::copy::{Copying, takes_rows};
 use super::data::Data;
+use super::journal::Journal;
 use super::portal::{Body, Portal, Prepared, Work, ends_transaction};
+use super::reservations::Reserved;
 use super::running::UNITS_PER_TURN;
 use super::settings::Settings;
 use super::transaction::{Portals, Transaction};
@@ -64,6 +67,12 @@ pub(super) struct Session<'a, W: World> {
     generation: u64,
     /// When the message arrived that is being carried out, in microseconds since 2000.
     pub(super) statement_us: i64,
+    /// Rows that its transaction is going to write.
+    pub(super) reserved: Reserved,
+    /// What its transaction has said.
+    pub(super) journal: Journal,
+    /// Whether the statement at hand has called a function that may give something else each time.
+    pub(super) has_called_volatile: Cell<bool>,
     /// Whether messages are skipped up to the next Sync.
     skipping: bool,
     /// Whether a Sync follows the message at hand, so that its transaction can end with it.
@@ -125,6 +134,7 @@ impl<'a, W: World> Session<'a, W> {
     pub(super) fn new(world: &'a W, place: Place, settings: Settings) -> Session<'a, W> {
         Session {
             world,
+            reserved: place.reserved(),
             place,
             style: Style::default(),
             timeout_us: None,
@@ -137,6 +147,8 @@ impl<'a, W: World> Session<'a, W> {
             statements: BTreeMap::new(),
             portals: BTreeMap::new(),
             statement_us: 0,
+            journal: Journal::new(),
+            has_called_volatile: Cell::new(false),
             skipping: false,
             is_alone: false,
         }
@@ -201,7 +213,7 @@ impl<'a, W: World> Session<'a, W> {
             Message::Execute { portal, limit } => Box::pin(self.execute(portal, limit, line)).await,
             Message::Sync => {
                 self.skipping = false;
-                self.finish().await?;
+                self.finish_or_replay().await?;
                 self.ready(line);
                 Ok(())
             }
@@ -305,6 +317,7 @@ impl<'a, W: World> Session<'a, W> {
             }
             if let Some(copy) = statement.node.node.as_ref().and_then(takes_rows) {
                 self.transaction.check()?;
+                self.note_other();
                 let copying = self.copy_in(copy, &mut line.out).await?;
                 self.copying = Some(copying.before(rest));
                 line.due = true;
@@ -313,17 +326,17 @@ impl<'a, W: World> Session<'a, W> {
             let is_last = rest.statements.len() == 0;
             let is_all = !rest.several && !self.data.is_used();
             self.data.use_for(is_all);
+            let ended = self.transaction.ended();
             let mut tries = self.tries(line);
             loop {
                 let stopped = match self.statement(&statement, &rest.text, is_last, line).await {
                     Ok(()) => break,
                     Err(stopped) => stopped,
                 };
-                if !is_all {
-                    return Err(stopped);
-                }
-                self.again(stopped, &mut tries, line).await?;
-                self.data.use_for(true);
+                self.again(stopped, is_all, &mut tries, line).await?;
+            }
+            if self.transaction.ended() == ended {
+                self.note_statement(&statement, &rest.text, &tries, (&line.out, line.writes));
             }
         }
         self.finish().await?;
@@ -379,31 +392,34 @@ impl<'a, W: World> Session<'a, W> {
         Tries { since_us, count: 0, replies: line.out.len(), writes: line.writes }
     }
 
-    /// Undoes what a statement has done that is to be run again, or says why it is not: it is not
-    /// alone in its transaction, the client has seen some of it, or it has been tried for long.
+    /// Undoes what a statement has done that is to be run again, or says why it is not: the client
+    /// has seen some of it, or it has been tried for long. If it is not alone in its transaction,
+    /// what was before it is run again first.
     pub(super) async fn again<S: Stream>(
         &mut self,
         stopped: Stop,
+        is_all: bool,
         tries: &mut Tries,
         line: &mut Line<'_, S>,
     ) -> Result<(), Stop> {
         let waited_us = self.world.now_us().saturating_sub(tries.since_us);
-        let can = self.transaction.is_single() && line.writes == tries.writes && waited_us < RETRIED_FOR_US;
+        let can = line.writes == tries.writes && waited_us < RETRIED_FOR_US;
         if !can || !matches!(stopped, Stop::Conflict(_)) {
             return Err(stopped);
         }
+        if !is_all || !self.transaction.is_single() {
+            Box::pin(self.replay(stopped)).await?;
+            line.out.truncate(tries.replies);
+            return Ok(());
+        }
         line.out.truncate(tries.replies);
-        self.roll_back().await;
+        self.abandon().await;
+        self.data.use_for(true);
         self.transaction.again(&self.settings);
         let bound_us = FIRST_PAUSE_US << tries.count.min(DOUBLINGS);
         tries.count += 1;
         self.world.sleep(self.world.random() % bound_us).await;
-        if self.place.is_cancelled() {
-            self.place.begin();
-            let error = "canceling statement due to user request";
-            return Err(SqlError::new(SqlState::QUERY_CANCELED, error).into());
-        }
-        Ok(())
+        Ok(self.check_cancelled()?)
     }
 
     /// Understands a statement: names, types, parameters.
@@ -433,6 +449,7 @@ impl<'a, W: World> Session<'a, W> {
 
     /// A statement begins: there is a transaction, and what is made from settings is up to date.
     fn start(&mut self) {
+        self.has_called_volatile.set(false);
         self.transaction.start(&self.settings, self.statement_us);
         let generation = self.settings.generation();
         if self.generation != generation {
@@ -455,6 +472,16 @@ impl<'a, W: World> Session<'a, W> {
         Ok(())
     }
 
+    /// The same, after the answers to all of it. It is run again until that goes.
+    async fn finish_or_replay(&mut self) -> Result<(), Stop> {
+        loop {
+            match self.finish().await {
+                Ok(()) => return Ok(()),
+                Err(stop) => Box::pin(self.replay(stop)).await?,
+            }
+        }
+    }
+
     /// Portals end with what they were opened in.
     pub(super) fn end_portals(&mut self, what: Portals) {
         match what {
@@ -470,6 +497,7 @@ impl<'a, W: World> Session<'a, W> {
     /// A message has failed.
     async fn failed<S: Stream>(&mut self, error: &SqlError, line: &mut Line<'_, S>) {
         backend::error(&mut line.out, error);
+        self.note_other();
         let portals = self.transaction.fail(&self.settings);
         self.end_portals(portals);
         if self.transaction.is_beyond_repair() {
@@ -500,9 +528,9 @@ pub(super) struct Tries {
     /// How often it was run again.
     count: u32,
     /// Bytes of replies to what was before it.
-    replies: usize,
+    pub(super) replies: usize,
     /// How often replies were written before.
-    writes: u64,
+    pub(super) writes: u64,
 }
 
 /// Whether a statement is planned.

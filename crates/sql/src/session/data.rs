@@ -240,14 +240,27 @@ impl<W: World> Session<'_, W> {
         if let Some(open) = open {
             self.world.store().commit(open.transaction).await?;
         }
+        self.reserved.release();
         if leaves_rows {
             self.sweep().await;
         }
         Ok(())
     }
 
+    /// Gives up what is there: the same transaction of the session goes on in another.
+    pub(super) async fn start_over(&mut self) {
+        self.abandon().await;
+        self.data.use_for(false);
+    }
+
     /// Gives up what is there.
     pub(super) async fn roll_back(&mut self) {
+        self.abandon().await;
+        self.reserved.release();
+    }
+
+    /// Gives up what is there in the database, but not what is reserved.
+    pub(super) async fn abandon(&mut self) {
         if let Some(open) = std::mem::replace(&mut self.data, Data::new()).open {
             self.world.store().rollback(open.transaction).await;
         }

@@ -202,6 +202,7 @@ impl<W: World> Session<'_, W> {
             && let Some(copy) = prepared.body.utility().and_then(takes_rows)
         {
             self.data.use_for(false);
+            self.note_other();
             self.copying = Some(self.copy_in(copy, &mut line.out).await?);
             line.due = true;
             return Ok(());
@@ -209,23 +210,27 @@ impl<W: World> Session<'_, W> {
         // Nothing has been done before it in its transaction, and nothing comes behind it.
         let is_all = self.is_alone && !portal.is_begun && !self.data.is_used();
         self.data.use_for(is_all);
-        let ended = self.transaction.ended();
+        let (ended, has_begun) = (self.transaction.ended(), portal.is_begun);
         let mut tries = self.tries(line);
         let tag = loop {
             let stopped = match self.go_on(name, &mut portal, limit, line).await {
                 Ok(tag) => break tag,
                 Err(stopped) => stopped,
             };
-            if !is_all {
+            if has_begun {
                 return Err(stopped);
             }
-            self.again(stopped, &mut tries, line).await?;
-            self.data.use_for(true);
+            self.again(stopped, is_all, &mut tries, line).await?;
             portal.begin_again();
         };
-        match tag {
-            Some(tag) => backend::command_complete(&mut line.out, &tag),
+        match &tag {
+            Some(tag) => backend::command_complete(&mut line.out, tag),
             None => backend::portal_suspended(&mut line.out),
+        }
+        if self.transaction.ended() == ended {
+            let whole = line.writes == tries.writes && tag.is_some() && !has_begun;
+            let answer = line.out.get(tries.replies..).filter(|_| whole);
+            self.note_executed(&portal, answer);
         }
         if self.transaction.ended() == ended && portal.level <= self.transaction.level() {
             self.portals.insert(name.to_owned(), portal);

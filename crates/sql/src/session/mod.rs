@@ -10,6 +10,8 @@
 //! | `utility` | statements that are no queries: `SET`, `SHOW`, `PREPARE`, ... |
 //! | `transaction` | blocks and savepoints |
 //! | `settings` | settings, and what transactions do to them |
+//! | `journal` | transactions that are run again |
+//! | `reservations` | who of a node's sessions writes a row next |
 //! | `data` | the database's transaction below the session's |
 //! | `writing` | `INSERT`, `UPDATE`, `DELETE` |
 //! | `entries` | entries of indexes |
@@ -45,9 +47,11 @@ mod data;
 mod definition;
 mod entries;
 mod extended;
+mod journal;
 mod lines;
 mod login;
 mod portal;
+mod reservations;
 mod running;
 mod settings;
 #[cfg(test)]

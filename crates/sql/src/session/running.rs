@@ -143,6 +143,7 @@ impl<W: World> Session<'_, W> {
             random: &|| self.world.random(),
             backend: i32::try_from(self.place.pid()).unwrap_or(i32::MAX),
             fuel: &self.fuel,
+            volatile: &self.has_called_volatile,
         };
         call(&context)
     }
@@ -199,15 +200,21 @@ impl<W: World> Session<'_, W> {
             return Ok(());
         }
         self.pause(line).await?;
-        let cancelled = |error: &str| Err(SqlError::new(SqlState::QUERY_CANCELED, error).into());
-        if self.place.is_cancelled() {
-            self.place.begin();
-            return cancelled("canceling statement due to user request");
-        }
+        self.check_cancelled()?;
         if deadline_us.is_some_and(|deadline_us| self.world.now_us() >= deadline_us) {
-            return cancelled("canceling statement due to statement timeout");
+            let error = "canceling statement due to statement timeout";
+            return Err(SqlError::new(SqlState::QUERY_CANCELED, error).into());
         }
         Ok(())
+    }
+
+    /// The error of a statement that somebody has asked to end.
+    pub(super) fn check_cancelled(&self) -> Result<(), SqlError> {
+        if !self.place.is_cancelled() {
+            return Ok(());
+        }
+        self.place.begin();
+        Err(SqlError::new(SqlState::QUERY_CANCELED, "canceling statement due to user request"))
     }
 
     /// Lets the other tasks of the shard run.

@@ -11,6 +11,7 @@ use pg_query::protobuf::{
 };
 
 use super::conversation::{Session, is_query};
+use super::journal::Said;
 use super::portal::{Body, Prepared, Work};
 use super::settings;
 use super::transaction::{Done, Portals, warning};
@@ -126,7 +127,7 @@ impl<W: World> Session<'_, W> {
         let (kind, ended) = (statement.kind(), self.transaction.ended());
         if kind == Kind::TransStmtCommit
             && self.transaction.can_commit()
-            && let Err(stop) = self.commit().await
+            && let Err(stop) = self.commit_or_replay().await
         {
             self.transaction.rollback(&self.settings, false, self.statement_us)?;
             self.end_portals(Portals::End);
@@ -135,9 +136,19 @@ impl<W: World> Session<'_, W> {
         let done = self.control_session(statement)?;
         let level = self.transaction.level();
         match kind {
-            Kind::TransStmtSavepoint => self.data.mark(),
-            Kind::TransStmtRelease => self.data.keep_marks(level),
-            Kind::TransStmtRollbackTo => self.undo_to(level.saturating_sub(1)).await?,
+            Kind::TransStmtSavepoint => {
+                self.data.mark();
+                self.note(Said::Savepoint, Some(&[]));
+            }
+            Kind::TransStmtRelease => {
+                self.data.keep_marks(level);
+                self.note(Said::Release(level), Some(&[]));
+            }
+            Kind::TransStmtRollbackTo => {
+                let savepoint = level.saturating_sub(1);
+                self.undo_to(savepoint).await?;
+                self.note(Said::RollbackTo(savepoint), Some(&[]));
+            }
             _ if self.transaction.ended() != ended => self.roll_back().await,
             _ => {}
         }

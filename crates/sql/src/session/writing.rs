@@ -38,6 +38,8 @@ pub(super) struct Writing<'a> {
     at: usize,
     /// Keys of rows that this statement has made or changed.
     touched: BTreeSet<Vec<u8>>,
+    /// When it has to end, in microseconds since 2000.
+    deadline_us: Option<i64>,
 }
 
 impl<'a> Writing<'a> {
@@ -53,6 +55,7 @@ impl<'a> Writing<'a> {
             hidden: None,
             at: 0,
             touched: BTreeSet::new(),
+            deadline_us: None,
         }
     }
 
@@ -87,7 +90,7 @@ impl<W: World> Session<'_, W> {
             return Err(Stop::Conflict("a table was changed meanwhile"));
         }
         let rows = self.all_rows(query, run, deadline_us, line).await?;
-        let mut writing = Writing::new(query, write, run);
+        let mut writing = Writing { deadline_us, ..Writing::new(query, write, run) };
         let mut rows = rows.into_iter();
         loop {
             let chunk: Vec<Row> = rows.by_ref().take(CHUNK).collect();
@@ -191,6 +194,7 @@ impl<W: World> Session<'_, W> {
                 return Ok(());
             }
         }
+        self.reserve(&owner, writing.deadline_us).await?;
         let new = self.over(writing, change, &both)?;
         taken.remove(&table, &owner, &old)?;
         let (key, stored) = self.replace(writing, owner, &old, new.clone()).await?;
@@ -203,6 +207,7 @@ impl<W: World> Session<'_, W> {
             let new = row.split_off((width + 1).min(row.len()));
             let Some(Datum::Bytes(key)) = row.pop() else { return Err(confused().into()) };
             if !writing.touched.contains(key.as_ref()) {
+                self.reserve(&key, writing.deadline_us).await?;
                 self.replace(writing, key.to_vec(), &row, new).await?;
             }
         }
@@ -242,6 +247,7 @@ impl<W: World> Session<'_, W> {
         for mut row in rows {
             let Some(Datum::Bytes(key)) = row.pop() else { return Err(confused().into()) };
             if writing.touched.insert(key.to_vec()) {
+                self.reserve(&key, writing.deadline_us).await?;
                 self.put(space(&table), key.to_vec(), None).await?;
                 self.keep_entries(&table, Some((&key, &row)), None).await?;
                 self.done_with(writing, &row)?;

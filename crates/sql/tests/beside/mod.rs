@@ -209,6 +209,7 @@ fn try_ours(text: &str, units: u32, pause: &mut dyn FnMut()) -> Result<Outcome, 
         random: &|| 4,
         backend: 1,
         fuel: &fuel,
+        volatile: &std::cell::Cell::new(false),
     };
     let columns = query.columns.iter().map(|column| (column.name.clone(), column.oid.0)).collect();
     let mut run = query.start(Vec::new());

@@ -133,7 +133,7 @@ impl<W: World> Session<'_, W> {
             Some(Range { space: space(&table), high: key::after_prefix(&low), low, reverse: false });
         while let Some(range) = left.take() {
             left = self.fill(&table, place_of(&table, id)?, range, usize::MAX).await?;
-            self.look_whether_cancelled()?;
+            self.check_cancelled()?;
             self.world.pause().await;
         }
         let mut table = table;
@@ -176,7 +176,7 @@ impl<W: World> Session<'_, W> {
                 Err(Stop::Conflict(why)) => return Err(crate::session::conflict(why).into()),
                 Err(stop) => return Err(stop),
             }
-            self.look_whether_cancelled()?;
+            self.check_cancelled()?;
             self.world.pause().await;
         }
     }
@@ -303,14 +303,6 @@ impl<W: World> Session<'_, W> {
             self.keep_table(table).await?;
         }
         done("DROP INDEX")
-    }
-
-    fn look_whether_cancelled(&self) -> Result<(), SqlError> {
-        if !self.place.is_cancelled() {
-            return Ok(());
-        }
-        self.place.begin();
-        Err(SqlError::new(SqlState::QUERY_CANCELED, "canceling statement due to user request"))
     }
 }
 

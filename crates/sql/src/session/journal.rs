@@ -1,0 +1,281 @@
+//! Transactions that are run again.
+//!
+//! A client that has seen an answer cannot be told to forget it. But if the database ends a
+//! transaction because another was in the way, its statements can be run again, in a new
+//! transaction, and if the client would get the same answers, byte by byte, then to the client it is
+//! as if nothing had happened: what it saw is true in the new transaction as well. So a session
+//! keeps what the statements of its transaction were and what it has answered, as long as there is
+//! not much of it.
+//!
+//! Only if an answer is another one now does the client get a serialization failure. No statement
+//! is run again that has called a function which gives something else each time, such as
+//! `random()`, or has done more than read and write rows; `now()` is the time of the first attempt.
+
+use std::rc::Rc;
+
+use pg_query::NodeEnum;
+
+use super::conversation::{Session, Tries, is_query};
+use super::portal::{Body, Portal, Prepared, Progress, Work};
+use super::{Closed, Line, Stop, Stream, World};
+use crate::functions::confused;
+use crate::parse::Statement;
+use crate::types::{Datum, Format};
+use crate::wire::backend;
+
+/// Bytes of statements and answers that are kept at most.
+const BYTES_MAX: usize = 256 << 10;
+
+/// For how long a transaction that meets conflicts is run again, in microseconds.
+const RETRIED_FOR_US: i64 = 10_000_000;
+
+/// Bound of the pause before it is run again for the second time. It doubles each time.
+const FIRST_PAUSE_US: u64 = 50;
+
+/// How often it doubles: up to 50 ms.
+const DOUBLINGS: u32 = 10;
+
+/// A statement that has been run.
+#[derive(Clone)]
+pub(super) enum Said {
+    /// One of a simple query, and the text that it stands in.
+    Simple(Statement, Rc<str>),
+    /// A portal that was run to its end.
+    Executed(Rc<Prepared>, Vec<Datum>, Vec<Format>),
+    /// `SAVEPOINT`.
+    Savepoint,
+    /// `RELEASE`: so many savepoints are left.
+    Release(usize),
+    /// `ROLLBACK TO` this savepoint.
+    RollbackTo(usize),
+}
+
+/// What the statements of a transaction were.
+pub(super) struct Journal {
+    /// The transaction that it is of: how many had ended before.
+    of: u64,
+    /// The statements, and what was answered.
+    said: Vec<(Said, Vec<u8>)>,
+    /// Bytes of all that.
+    bytes: usize,
+    /// Whether that is all that was said.
+    is_whole: bool,
+    /// When it met the first conflict, in microseconds since 2000.
+    since_us: Option<i64>,
+    /// How often it was run again.
+    count: u32,
+}
+
+impl Journal {
+    pub(super) fn new() -> Journal {
+        Journal { of: 0, said: Vec::new(), bytes: 0, is_whole: true, since_us: None, count: 0 }
+    }
+
+    /// It is of this transaction from now on.
+    fn turn_to(&mut self, transaction: u64) {
+        if self.of != transaction {
+            *self = Journal { of: transaction, ..Journal::new() };
+        }
+    }
+}
+
+impl<W: World> Session<'_, W> {
+    /// Notes a statement that was run, with the answer if all of it is there.
+    pub(super) fn note(&mut self, said: Said, answer: Option<&[u8]>) {
+        self.journal.turn_to(self.transaction.ended());
+        let is_again = !self.has_called_volatile.replace(false);
+        let bytes = answer.map_or(BYTES_MAX, <[u8]>::len) + said.bytes();
+        self.journal.bytes = self.journal.bytes.saturating_add(bytes);
+        if !is_again || self.journal.bytes >= BYTES_MAX {
+            self.journal.is_whole = false;
+            self.journal.said.clear();
+        } else if self.journal.is_whole {
+            self.journal.said.push((said, answer.unwrap_or_default().to_vec()));
+        }
+    }
+
+    /// Something was done that cannot be done again.
+    pub(super) fn note_other(&mut self) {
+        self.journal.turn_to(self.transaction.ended());
+        self.journal.is_whole = false;
+        self.journal.said.clear();
+    }
+
+    /// Notes a statement of a simple query that was run, or of the extended protocol that is no
+    /// query, if its transaction goes on.
+    pub(super) fn note_statement(
+        &mut self,
+        statement: &Statement,
+        text: &Rc<str>,
+        tries: &Tries,
+        out: (&[u8], u64),
+    ) {
+        let Some(node) = &statement.node.node else { return };
+        match node {
+            node if is_query(node) => {
+                let (out, writes) = out;
+                let answer = out.get(tries.replies..).filter(|_| writes == tries.writes);
+                self.note(Said::Simple(statement.clone(), Rc::clone(text)), answer);
+            }
+            node if !is_harmless(node) => self.note_other(),
+            _ => {}
+        }
+    }
+
+    /// Notes a portal that was run, if its transaction goes on.
+    pub(super) fn note_executed(&mut self, portal: &Portal, answer: Option<&[u8]>) {
+        if let Some(node) = portal.prepared.body.utility() {
+            if !is_harmless(node) {
+                self.note_other();
+            }
+            return;
+        }
+        let Progress::Running(work) = &portal.progress else { return };
+        let (Work::Query(_, run) | Work::Written(_, run, ..)) = &**work else { return };
+        let parameters = run.parameters().to_vec();
+        self.note(Said::Executed(Rc::clone(&portal.prepared), parameters, portal.formats.clone()), answer);
+    }
+
+    /// Commits, and runs all of the transaction again until that goes.
+    pub(super) async fn commit_or_replay(&mut self) -> Result<(), Stop> {
+        loop {
+            match self.commit().await {
+                Ok(()) => return Ok(()),
+                Err(stop) => Box::pin(self.replay(stop)).await?,
+            }
+        }
+    }
+
+    /// Whether a conflict can be met by starting again.
+    pub(super) fn can_start_over(&mut self) -> bool {
+        self.journal.turn_to(self.transaction.ended());
+        self.journal.is_whole
+    }
+
+    /// Runs all statements of the transaction again, after it has met a conflict. Afterwards what
+    /// has met it can be run again. If that cannot be, the conflict is the client's.
+    pub(super) async fn replay(&mut self, stopped: Stop) -> Result<(), Stop> {
+        self.journal.turn_to(self.transaction.ended());
+        let mut why = match stopped {
+            Stop::Conflict(why) if self.journal.is_whole => why,
+            stopped => return Err(stopped),
+        };
+        let since_us = *self.journal.since_us.get_or_insert(self.world.now_us());
+        loop {
+            let waited_us = self.world.now_us().saturating_sub(since_us);
+            if waited_us >= RETRIED_FOR_US {
+                return Err(Stop::Conflict(why));
+            }
+            self.start_over().await;
+            let bound_us = FIRST_PAUSE_US << self.journal.count.min(DOUBLINGS);
+            if self.journal.count > 0 {
+                self.world.sleep(self.world.random() % bound_us).await;
+            }
+            self.journal.count += 1;
+            self.check_cancelled()?;
+            let said = std::mem::take(&mut self.journal.said);
+            let result = self.say_again(&said).await;
+            self.journal.said = said;
+            match result {
+                Ok(true) => return Ok(()),
+                // An error is another answer, too.
+                Ok(false) | Err(Stop::Error(_)) => {
+                    return Err(Stop::Conflict("rows that it has read were changed by others"));
+                }
+                Err(Stop::Conflict(next)) => why = next,
+                Err(Stop::Closed) => return Err(Stop::Closed),
+            }
+        }
+    }
+
+    /// Runs statements. Says whether the answers are what they were.
+    async fn say_again(&mut self, said: &[(Said, Vec<u8>)]) -> Result<bool, Stop> {
+        let mut nobody = Nobody;
+        let mut line = Line::new(&mut nobody);
+        for (said, answer) in said {
+            self.say(said, &mut line).await?;
+            if line.out != *answer || line.writes > 0 {
+                return Ok(false);
+            }
+            line.out.clear();
+        }
+        self.has_called_volatile.set(false);
+        Ok(true)
+    }
+
+    async fn say<S: Stream>(&mut self, said: &Said, line: &mut Line<'_, S>) -> Result<(), Stop> {
+        let (mut work, formats) = match said {
+            Said::Savepoint => {
+                self.data.mark();
+                return Ok(());
+            }
+            Said::Release(level) => {
+                self.data.keep_marks(*level);
+                return Ok(());
+            }
+            Said::RollbackTo(savepoint) => return self.undo_to(*savepoint).await,
+            Said::Simple(statement, text) => {
+                let Body::Query(query) = self.understand(statement, text, &[]).await? else {
+                    return Err(confused().into());
+                };
+                let run = query.start(Vec::new());
+                let work = Work::Query(query, run);
+                if let Some(columns) = work.columns() {
+                    backend::columns(&mut line.out, columns, |_| Format::Text);
+                }
+                (work, &[][..])
+            }
+            Said::Executed(prepared, parameters, formats) => {
+                let Body::Query(query) = &prepared.body else { return Err(confused().into()) };
+                let mut work = Work::Query(Rc::clone(query), query.start(parameters.clone()));
+                self.renew(prepared, &mut work).await?;
+                (work, &formats[..])
+            }
+        };
+        if let Some(tag) = self.run(&mut work, formats, None, line).await? {
+            backend::command_complete(&mut line.out, &tag);
+        }
+        Ok(())
+    }
+}
+
+/// Whether a statement that is no query changes nothing which has to be done again.
+pub(super) fn is_harmless(node: &NodeEnum) -> bool {
+    matches!(
+        node,
+        NodeEnum::TransactionStmt(_)
+            | NodeEnum::VariableSetStmt(_)
+            | NodeEnum::VariableShowStmt(_)
+            | NodeEnum::PrepareStmt(_)
+            | NodeEnum::DeallocateStmt(_)
+            | NodeEnum::ClosePortalStmt(_)
+            | NodeEnum::ListenStmt(_)
+            | NodeEnum::UnlistenStmt(_)
+    )
+}
+
+impl Said {
+    /// Bytes of what it keeps.
+    fn bytes(&self) -> usize {
+        match self {
+            Said::Simple(statement, _) => statement.text.len(),
+            Said::Executed(_, parameters, _) => {
+                parameters.iter().map(crate::execute::rows::weight).sum::<usize>()
+            }
+            Said::Savepoint | Said::Release(_) | Said::RollbackTo(_) => 1,
+        }
+    }
+}
+
+/// What answers go to that nobody gets.
+struct Nobody;
+
+impl Stream for Nobody {
+    async fn read(&mut self, _buffer: &mut Vec<u8>) -> Result<usize, Closed> {
+        Err(Closed)
+    }
+
+    async fn write(&mut self, _bytes: &[u8]) -> Result<(), Closed> {
+        Ok(())
+    }
+}

@@ -1,0 +1,292 @@
+//! Reservations: who of a node's sessions writes a row next.
+//!
+//! A statement that writes a row reserves it first, and a second one that would write the same row
+//! waits until the transaction of the first is over. Without that both would go on, and the one that
+//! commits later would be refused and start again, and again.
+//!
+//! *Nothing correct rests on a reservation.* The database looks at every commit whether it is
+//! serializable; a reservation only decides who goes first. So there are none over the sessions of
+//! other nodes, whose conflicts are seen at the commit; a transaction with many writes stops
+//! reserving; and reads need none.
+//!
+//! Whoever has waited has read what is no longer so. It starts again ([`super::journal`]) and keeps
+//! what it has reserved, so that nobody is before it the second time.
+//!
+//! Two that wait for each other would wait for ever. A session waits for one row at a time, and all
+//! of them are behind one lock, so who asks last sees the circle: it gives back what it has reserved,
+//! and starts again behind the others.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, PoisonError};
+
+use super::cancel::Places;
+use super::conversation::Session;
+use super::{Stop, World};
+use crate::{SqlError, SqlState};
+
+/// Rows that a transaction reserves at most.
+const RESERVED_MAX: usize = 1000;
+
+/// How long a session sleeps until it looks again whether a row is its own, in microseconds.
+const LOOK_US: u64 = 50;
+
+#[expect(clippy::disallowed_types, reason = "sessions of all shards of a node meet here")]
+type Lock<T> = std::sync::Mutex<T>;
+
+/// The rows that sessions of a node have reserved.
+#[derive(Default)]
+pub struct Reservations(Lock<Table>);
+
+#[derive(Default)]
+struct Table {
+    rows: BTreeMap<Vec<u8>, Row>,
+    /// The row that each session waits for.
+    waits: BTreeMap<u32, Vec<u8>>,
+}
+
+struct Row {
+    holder: u32,
+    queue: VecDeque<u32>,
+}
+
+/// What has become of a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Answer {
+    /// The row is reserved.
+    Granted,
+    /// It waits in the row's queue.
+    Waits,
+    /// If it did, it would wait for ever.
+    Circle,
+}
+
+impl Reservations {
+    fn with<T>(&self, call: impl FnOnce(&mut Table) -> T) -> T {
+        call(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn ask(&self, session: u32, key: &[u8], may_wait: bool) -> Answer {
+        self.with(|table| {
+            let Some(row) = table.rows.get_mut(key) else {
+                table.rows.insert(key.to_vec(), Row { holder: session, queue: VecDeque::new() });
+                return Answer::Granted;
+            };
+            if row.holder == session {
+                return Answer::Granted;
+            }
+            if !may_wait {
+                return Answer::Waits;
+            }
+            let holder = row.holder;
+            row.queue.push_back(session);
+            table.waits.insert(session, key.to_vec());
+            if table.leads_to(holder, session) {
+                table.leave(session);
+                return Answer::Circle;
+            }
+            Answer::Waits
+        })
+    }
+
+    /// Whether a session has a row.
+    fn is_held(&self, session: u32, key: &[u8]) -> bool {
+        self.with(|table| table.rows.get(key).is_some_and(|row| row.holder == session))
+    }
+
+    /// A session waits no more.
+    fn leave(&self, session: u32) {
+        self.with(|table| table.leave(session));
+    }
+
+    /// A session gives rows back.
+    fn release(&self, session: u32, keys: &BTreeSet<Vec<u8>>) {
+        self.with(|table| keys.iter().for_each(|key| table.release(session, key)));
+    }
+}
+
+impl Table {
+    /// Whether a session waits, over any number of others, for another.
+    fn leads_to(&self, session: u32, other: u32) -> bool {
+        let mut at = session;
+        // There is no circle yet, so this comes to an end.
+        loop {
+            if at == other {
+                return true;
+            }
+            let Some(row) = self.waits.get(&at).and_then(|key| self.rows.get(key)) else { return false };
+            at = row.holder;
+        }
+    }
+
+    fn leave(&mut self, session: u32) {
+        if let Some(key) = self.waits.remove(&session)
+            && let Some(row) = self.rows.get_mut(&key)
+        {
+            row.queue.retain(|waiting| *waiting != session);
+        }
+    }
+
+    fn release(&mut self, session: u32, key: &[u8]) {
+        let Some(row) = self.rows.get_mut(key).filter(|row| row.holder == session) else { return };
+        match row.queue.pop_front() {
+            Some(next) => {
+                row.holder = next;
+                self.waits.remove(&next);
+            }
+            None => drop(self.rows.remove(key)),
+        }
+    }
+}
+
+/// What a session has reserved, given back when it is dropped.
+pub(super) struct Reserved {
+    places: Arc<Places>,
+    session: u32,
+    keys: BTreeSet<Vec<u8>>,
+}
+
+impl Reserved {
+    pub(super) fn new(places: Arc<Places>, session: u32) -> Reserved {
+        Reserved { places, session, keys: BTreeSet::new() }
+    }
+
+    fn table(&self) -> &Reservations {
+        self.places.reservations()
+    }
+
+    /// Gives all back.
+    pub(super) fn release(&mut self) {
+        if !self.keys.is_empty() {
+            let keys = std::mem::take(&mut self.keys);
+            self.table().release(self.session, &keys);
+        }
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        self.table().leave(self.session);
+        self.release();
+    }
+}
+
+/// A session that waits, unless it is dropped before it has the row.
+struct Waiting<'a> {
+    table: &'a Reservations,
+    session: u32,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.table.leave(self.session);
+    }
+}
+
+impl<W: World> Session<'_, W> {
+    /// Reserves a row that is to be written. If another session has it, waits until it has not;
+    /// what was read before that is no longer so, and the transaction starts again if it can.
+    pub(super) async fn reserve(&mut self, key: &[u8], deadline_us: Option<i64>) -> Result<(), Stop> {
+        if self.reserved.keys.contains(key) || self.reserved.keys.len() >= RESERVED_MAX {
+            return Ok(());
+        }
+        let session = self.reserved.session;
+        match self.reserved.table().ask(session, key, true) {
+            Answer::Granted => {
+                self.reserved.keys.insert(key.to_vec());
+                return Ok(());
+            }
+            Answer::Circle => {
+                self.reserved.release();
+                return Err(Stop::Conflict("two transactions were waiting for each other"));
+            }
+            Answer::Waits => {}
+        }
+        self.wait_for(key, deadline_us).await?;
+        self.reserved.keys.insert(key.to_vec());
+        match self.can_start_over() {
+            true => Err(Stop::Conflict("another transaction was writing the same row")),
+            // If the other one has not written after all, this one can still commit.
+            false => Ok(()),
+        }
+    }
+
+    async fn wait_for(&self, key: &[u8], deadline_us: Option<i64>) -> Result<(), SqlError> {
+        let (table, session) = (self.reserved.table(), self.reserved.session);
+        let since_us = self.world.now_us();
+        let limit_us = self.settings.number("lock_timeout").saturating_mul(1000);
+        let waiting = Waiting { table, session };
+        while !table.is_held(session, key) {
+            self.world.sleep(LOOK_US).await;
+            self.check_cancelled()?;
+            let now_us = self.world.now_us();
+            if limit_us > 0 && now_us.saturating_sub(since_us) >= limit_us {
+                let error = "canceling statement due to lock timeout";
+                return Err(SqlError::new(SqlState::LOCK_NOT_AVAILABLE, error));
+            }
+            if deadline_us.is_some_and(|deadline_us| now_us >= deadline_us) {
+                let error = "canceling statement due to statement timeout";
+                return Err(SqlError::new(SqlState::QUERY_CANCELED, error));
+            }
+        }
+        drop(waiting);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(keys: &[&str]) -> BTreeSet<Vec<u8>> {
+        keys.iter().map(|key| key.as_bytes().to_vec()).collect()
+    }
+
+    #[test]
+    fn rows_go_to_those_who_wait_in_the_order_in_which_they_came() {
+        let table = Reservations::default();
+        assert_eq!(table.ask(1, b"a", true), Answer::Granted);
+        assert_eq!(table.ask(1, b"a", true), Answer::Granted);
+        assert_eq!(table.ask(2, b"a", true), Answer::Waits);
+        assert_eq!(table.ask(3, b"a", true), Answer::Waits);
+        assert_eq!(table.ask(4, b"a", false), Answer::Waits);
+        table.release(1, &keys(&["a"]));
+        assert!(table.is_held(2, b"a") && !table.is_held(3, b"a"));
+        // What another has is not given back.
+        table.release(1, &keys(&["a"]));
+        table.leave(3);
+        table.release(2, &keys(&["a"]));
+        assert_eq!(table.ask(5, b"a", true), Answer::Granted);
+    }
+
+    #[test]
+    fn who_closes_a_circle_does_not_wait() {
+        let table = Reservations::default();
+        for (session, key) in [(1, b"a"), (2, b"b"), (3, b"c")] {
+            assert_eq!(table.ask(session, key, true), Answer::Granted);
+        }
+        assert_eq!(table.ask(1, b"b", true), Answer::Waits);
+        assert_eq!(table.ask(2, b"c", true), Answer::Waits);
+        assert_eq!(table.ask(3, b"a", true), Answer::Circle);
+        assert_eq!(table.ask(4, b"a", true), Answer::Waits);
+        table.release(3, &keys(&["c"]));
+        assert!(table.is_held(2, b"c"));
+        // The circle is found although its last edge came by a grant.
+        table.release(2, &keys(&["b"]));
+        assert!(table.is_held(1, b"b"));
+        assert_eq!(table.ask(1, b"c", true), Answer::Waits);
+        assert_eq!(table.ask(2, b"a", true), Answer::Circle);
+    }
+
+    #[test]
+    fn nothing_is_left_of_those_who_are_gone() {
+        let places = Places::new(0, 1);
+        let mut one = Reserved::new(places.clone(), 1);
+        assert_eq!(one.table().ask(1, b"a", true), Answer::Granted);
+        one.keys.insert(b"a".to_vec());
+        assert_eq!(places.reservations().ask(2, b"a", true), Answer::Waits);
+        drop(Reserved::new(places.clone(), 2));
+        drop(one);
+        let left = places.reservations().with(|table| (table.rows.len(), table.waits.len()));
+        assert_eq!(left, (0, 0));
+    }
+}
