@@ -150,3 +150,49 @@ fn transactions_over_the_same_rows_all_commit() {
     }
     assert_eq!(run("select sum(n), (select count(*) from log) from t"), "3200|1600\n--\n");
 }
+
+#[test]
+fn plans_say_how_rows_are_found() {
+    if program("psql").is_none() {
+        eprintln!("NOT RUN: psql is not installed (apt-get install postgresql-client)");
+        return;
+    }
+    let port = plimsoll();
+    let run = |script: &str| written(&psql(port, &["-Atq"], script), port);
+    run("create table t (a int, b int, c text, primary key (a, b)); create index t_c on t (c, b desc);
+         insert into t values (1, 2, 'x')");
+    let cases = [
+        ("select * from t", "Seq Scan on t\n"),
+        (
+            "select c from t where a = 1 and b in (2, 3)",
+            "Index Scan using t_pkey on t\n  Index Cond: (a = 1) AND (b = ANY (2, 3))\n  Filter: ((a = 1) AND ((b = 2) OR (b = 3)))\n",
+        ),
+        (
+            "select a from t where c = 'x' and b > 7",
+            "Index Scan using t_c on t\n  Index Cond: (c = 'x'::text) AND (b > 7)\n  Filter: ((c = 'x'::text) AND (b > 7))\n",
+        ),
+        (
+            "select a, b from t order by a desc, b desc limit 3",
+            "Limit\n  ->  Index Scan Backward using t_pkey on t\n",
+        ),
+        ("select c, b from t order by c, b desc limit 3", "Limit\n  ->  Index Scan using t_c on t\n"),
+        ("select b from t order by b", "Sort\n  Sort Key: b\n  ->  Seq Scan on t\n"),
+        (
+            "select max(c) from t",
+            "Aggregate\n  ->  Limit\n        ->  Index Scan Backward using t_c on t\n              Filter: (c IS NOT NULL)\n",
+        ),
+        (
+            "select x.c from t x join t y on y.a = x.b and y.b = 2",
+            "Nested Loop\n  Join Filter: ((a = b) AND (b = 2))\n  ->  Seq Scan on t\n  ->  Index Scan using t_pkey on t\n        Index Cond: (a = b) AND (b = 2)\n",
+        ),
+        (
+            "update t set b = b + 1 where a = 1",
+            "Update on t\n  ->  Index Scan using t_pkey on t\n        Index Cond: (a = 1)\n        Filter: (a = 1)\n",
+        ),
+    ];
+    for (query, plan) in cases {
+        assert_eq!(run(&format!("explain {query};")), format!("{plan}--\n"), "{query}");
+    }
+    let said = run("explain analyze select * from t where a = 1;");
+    assert!(said.contains("Rows: 1\nReads of the store: 1\n") && said.contains("Execution Time: "), "{said}");
+}

@@ -180,7 +180,7 @@ impl<'a> Analyzer<'a> {
             return Err(SqlError::new(SqlState::STATEMENT_TOO_COMPLEX, error));
         }
         for node in nodes {
-            let first = columns.is_empty();
+            let first = matches!(&plan, Plan::Values(rows) if columns.is_empty() && rows.len() == 1);
             self.scopes.push(Scope::new(columns.clone(), Clause::Function));
             let item = self.item(node);
             self.scopes.pop();
@@ -193,14 +193,18 @@ impl<'a> Analyzer<'a> {
                     ));
                 }
             }
-            plan = Plan::Join {
-                left: Box::new(plan),
-                right: Box::new(item.plan),
-                width: item.columns.len(),
-                condition: None,
-                outer: false,
-                // The first meets a single row, so that nothing has to be kept of it.
-                lateral: item.lateral || first,
+            plan = if first && sees_nothing_around(&item.plan) {
+                item.plan
+            } else {
+                Plan::Join {
+                    left: Box::new(plan),
+                    right: Box::new(item.plan),
+                    width: item.columns.len(),
+                    condition: None,
+                    outer: false,
+                    // The first meets a single row, so that nothing has to be kept of it.
+                    lateral: item.lateral || first,
+                }
             };
             columns.extend(item.columns);
         }
@@ -451,4 +455,22 @@ fn renamed(
         }
     }
     Ok(columns)
+}
+
+/// Whether a plan is of tables and looks at no row around it, so that it need not be beside one.
+fn sees_nothing_around(plan: &Plan) -> bool {
+    match plan {
+        Plan::Scan(_) => true,
+        Plan::Join { left, right, condition, .. } => {
+            let looks_around = |part: &Expr| match part {
+                Expr::Column { level, .. } => *level > 0,
+                Expr::Subquery(_) => true,
+                _ => false,
+            };
+            sees_nothing_around(left)
+                && sees_nothing_around(right)
+                && !condition.as_ref().is_some_and(|condition| condition.any(&looks_around))
+        }
+        _ => false,
+    }
 }

@@ -29,6 +29,7 @@
 mod call;
 mod coerce;
 mod combine;
+pub mod explain;
 mod expression;
 mod fold;
 mod from;

@@ -10,6 +10,7 @@
 //! | `utility` | statements that are no queries: `SET`, `SHOW`, `PREPARE`, ... |
 //! | `transaction` | blocks and savepoints |
 //! | `settings` | settings, and what transactions do to them |
+//! | `explain` | `EXPLAIN` |
 //! | `journal` | transactions that are run again |
 //! | `reservations` | who of a node's sessions writes a row next |
 //! | `data` | the database's transaction below the session's |
@@ -46,6 +47,7 @@ mod copy;
 mod data;
 mod definition;
 mod entries;
+mod explain;
 mod extended;
 mod journal;
 mod lines;

@@ -11,6 +11,7 @@ use pg_query::protobuf::{
 };
 
 use super::conversation::{Session, is_query};
+use super::explain;
 use super::journal::Said;
 use super::portal::{Body, Prepared, Work};
 use super::settings;
@@ -50,6 +51,7 @@ impl<W: World> Session<'_, W> {
             }
             NodeEnum::VariableSetStmt(statement) => self.set(statement, out),
             NodeEnum::VariableShowStmt(statement) => self.show(&statement.name),
+            NodeEnum::ExplainStmt(statement) => return self.explain(statement, text).await,
             NodeEnum::PrepareStmt(statement) => return self.prepare(tree, statement, text).await,
             NodeEnum::ExecuteStmt(statement) => return self.execute_prepared(statement, text).await,
             NodeEnum::DeallocateStmt(statement) if statement.name.is_empty() => {
@@ -101,6 +103,7 @@ impl<W: World> Session<'_, W> {
         }
         match prepared.body.utility()? {
             NodeEnum::VariableShowStmt(show) => self.shown_columns(&show.name).ok().map(Cow::Owned),
+            NodeEnum::ExplainStmt(_) => Some(Cow::Owned(vec![explain::column()])),
             NodeEnum::ExecuteStmt(execute) => match &self.prepared(&execute.name).ok()?.body {
                 Body::Query(query) => query.returns_rows().then(|| Cow::Owned(query.columns.clone())),
                 Body::Empty | Body::Utility(_) => None,
