@@ -196,3 +196,120 @@ fn plans_say_how_rows_are_found() {
     let said = run("explain analyze select * from t where a = 1;");
     assert!(said.contains("Rows: 1\nReads of the store: 1\n") && said.contains("Execution Time: "), "{said}");
 }
+
+/// A session of psql that statements are sent to one by one.
+struct Conversation {
+    child: std::process::Child,
+    lines: std::sync::mpsc::Receiver<String>,
+}
+
+impl Conversation {
+    fn begin(port: u16) -> Conversation {
+        use std::io::BufRead;
+        let mut child = std::process::Command::new(program("psql").expect("it is there"))
+            .args(["-X", "-h", "127.0.0.1", "-U", "postgres", "-p", &port.to_string(), "-Atq", "postgres"])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .expect("psql runs");
+        let output = child.stdout.take().expect("it is a pipe");
+        let (sender, lines) = std::sync::mpsc::channel();
+        std::thread::Builder::new()
+            .name("psql".to_owned())
+            .spawn(move || {
+                let lines = std::io::BufReader::new(output).lines().map_while(Result::ok);
+                lines.for_each(|line| drop(sender.send(line)));
+            })
+            .expect("a thread");
+        Conversation { child, lines }
+    }
+
+    fn send(&mut self, statements: &str) {
+        use std::io::Write;
+        let input = self.child.stdin.as_mut().expect("it is a pipe");
+        writeln!(input, "{statements};\n\\echo :SQLSTATE").expect("psql listens");
+    }
+
+    /// The lines up to the state of what was sent last.
+    fn hear(&self) -> Vec<String> {
+        let mut heard = Vec::new();
+        loop {
+            let line = self.lines.recv_timeout(std::time::Duration::from_secs(20)).expect("an answer");
+            heard.push(line.clone());
+            if line.len() == 5 && line.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
+            {
+                return heard;
+            }
+        }
+    }
+
+    fn ask(&mut self, statements: &str) -> Vec<String> {
+        self.send(statements);
+        self.hear()
+    }
+
+    /// Whether nothing is answered for a while.
+    fn waits(&self) -> bool {
+        self.lines.recv_timeout(std::time::Duration::from_millis(200)).is_err()
+    }
+}
+
+impl Drop for Conversation {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn reserved_rows_are_waited_for_skipped_or_refused() {
+    if program("psql").is_none() {
+        eprintln!("NOT RUN: psql is not installed (apt-get install postgresql-client)");
+        return;
+    }
+    let port = plimsoll();
+    let [mut one, mut two] = [Conversation::begin(port), Conversation::begin(port)];
+    one.ask("create table t (id int primary key, n int)");
+    one.ask("insert into t select g, 0 from generate_series(1, 4) g");
+    one.ask("begin");
+    assert_eq!(one.ask("select id from t where id = 1 for update"), ["1", "00000"]);
+    // Others read, skip the row, or are refused.
+    assert_eq!(two.ask("select n from t where id = 1"), ["0", "00000"]);
+    assert_eq!(two.ask("select id from t order by id limit 2 for update skip locked"), ["2", "3", "00000"]);
+    assert_eq!(two.ask("select id from t where id = 1 for update nowait"), ["55P03"]);
+    two.ask("set lock_timeout = '50ms'");
+    assert_eq!(two.ask("update t set n = 9 where id = 1"), ["55P03"]);
+    two.ask("set lock_timeout = 0");
+    // A writer waits, and then sees what the first has written.
+    two.send("update t set n = n + 1 where id = 1 returning n");
+    assert!(two.waits());
+    one.ask("update t set n = 10 where id = 1");
+    assert!(two.waits());
+    assert_eq!(one.ask("commit"), ["00000"]);
+    assert_eq!(two.hear(), ["11", "00000"]);
+    // So does one whose block has begun before.
+    one.ask("begin");
+    one.ask("update t set n = n + 1 where id = 2");
+    two.ask("begin");
+    assert_eq!(two.ask("select count(*) from t"), ["4", "00000"]);
+    two.send("update t set n = n + 1 where id = 2 returning n");
+    assert!(two.waits());
+    one.ask("commit");
+    assert_eq!(two.hear(), ["2", "00000"]);
+    assert_eq!(two.ask("commit"), ["00000"]);
+    // What a client has seen and is no longer so cannot be taken back.
+    two.ask("begin");
+    assert_eq!(two.ask("select n from t where id = 3"), ["0", "00000"]);
+    one.ask("update t set n = 5 where id = 3");
+    let states = [two.ask("update t set n = n + 1 where id = 3"), two.ask("commit")];
+    assert!(states.iter().any(|state| *state == ["40001"]), "{states:?}");
+    assert_eq!(one.ask("select n from t where id = 3"), ["5", "00000"]);
+    // A client that is gone has reserved nothing.
+    two.ask("begin");
+    two.ask("update t set n = 7 where id = 4");
+    one.send("update t set n = n + 1 where id = 4 returning n");
+    assert!(one.waits());
+    drop(two);
+    assert_eq!(one.hear(), ["1", "00000"]);
+}

@@ -138,6 +138,10 @@ impl Text<'_> {
                 self.head(depth, "Unique");
                 self.plan(input, depth + 1, around)
             }
+            Plan::Lock { input, .. } => {
+                self.head(depth, "LockRows");
+                self.plan(input, depth + 1, around)
+            }
             Plan::Limit { input, .. } => {
                 self.head(depth, "Limit");
                 self.plan(input, depth + 1, around)

@@ -63,12 +63,10 @@ impl<'a> Folder<'a> {
                 sorted::grouped(self.plan(*input), self.list(keys), aggregates)
             }
             Plan::Sort { input, keys } => sorted::sorted(self.plan(*input), keys, false),
+            Plan::Lock { input, tables, wait } => Plan::Lock { input: boxed(self, input), tables, wait },
             Plan::Distinct { input, keys } => Plan::Distinct { input: boxed(self, input), keys },
             Plan::Limit { input, count, skip, ties } => Plan::Limit {
-                input: Box::new(match *input {
-                    Plan::Sort { input, keys } => sorted::sorted(self.plan(*input), keys, count.is_some()),
-                    other => self.plan(other),
-                }),
+                input: Box::new(self.first_of(*input, count.is_some())),
                 count: count.map(|count| self.expr(count)),
                 skip: skip.map(|skip| self.expr(skip)),
                 ties,
@@ -76,6 +74,17 @@ impl<'a> Folder<'a> {
             Plan::Combined { left, right, how, all } => {
                 Plan::Combined { left: boxed(self, left), right: boxed(self, right), how, all }
             }
+        }
+    }
+
+    /// A plan of which perhaps only the first rows are asked for.
+    fn first_of(&mut self, plan: Plan, is_limited: bool) -> Plan {
+        match plan {
+            Plan::Sort { input, keys } => sorted::sorted(self.plan(*input), keys, is_limited),
+            Plan::Lock { input, tables, wait } => {
+                Plan::Lock { input: Box::new(self.first_of(*input, is_limited)), tables, wait }
+            }
+            other => self.plan(other),
         }
     }
 

@@ -30,6 +30,13 @@ pub struct ScopeColumn {
     pub modifier: i32,
 }
 
+impl ScopeColumn {
+    /// The key of a row, which no name finds.
+    pub fn of_key() -> ScopeColumn {
+        ScopeColumn { table: None, name: String::new(), oid: Oid::BYTEA, modifier: -1 }
+    }
+}
+
 /// The part of a query that is being planned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Clause {
@@ -294,8 +301,13 @@ impl<'a> Analyzer<'a> {
     fn table_item(&mut self, range: &'a RangeVar) -> Result<Item, SqlError> {
         let table = self.table(range)?;
         let columns = self.columns_of(&table);
-        let plan = Plan::Scan(Scan { table, with_key: false, access: Access::default(), reverse: false });
-        Ok(Item { plan, columns: aliased(columns, range.alias.as_ref())?, lateral: false })
+        let mut columns = aliased(columns, range.alias.as_ref())?;
+        let with_key = self.locks(range, &table);
+        if with_key {
+            columns.push(ScopeColumn::of_key());
+        }
+        let plan = Plan::Scan(Scan { table, with_key, access: Access::default(), reverse: false });
+        Ok(Item { plan, columns, lateral: false })
     }
 
     /// The columns of a table, as names find them.

@@ -34,6 +34,7 @@ mod expression;
 mod fold;
 mod from;
 mod grouping;
+mod locking;
 pub mod names;
 mod operator;
 mod order;
@@ -100,6 +101,8 @@ pub struct Query {
     pub tables: Vec<Arc<Table>>,
     /// How many queries in expressions there are.
     pub subqueries: usize,
+    /// `FOR UPDATE`, or another clause by which it locks rows.
+    pub locks: Option<&'static str>,
     /// What a constant of it fails with, as soon as it runs.
     pub failure: Option<SqlError>,
     /// Units of work that its constants have taken.
@@ -154,8 +157,9 @@ pub fn analyze(
     }
     let fuel = Fuel::new(CONSTANTS_FUEL);
     let (plan, failure) = folded(plan, catalog, &analyzer.style, &fuel);
-    let Analyzer { parameters, tables, subqueries, .. } = analyzer;
-    Ok(Query { parameters, columns, plan, write, tables, subqueries, failure, work: fuel.burned() })
+    let Analyzer { parameters, tables, subqueries, locks, .. } = analyzer;
+    let work = fuel.burned();
+    Ok(Query { parameters, columns, plan, write, tables, subqueries, locks, failure, work })
 }
 
 fn writing((plan, write, columns): (Plan, Write, Vec<Column>)) -> (Plan, Option<Write>, Vec<Column>) {
@@ -240,6 +244,10 @@ pub struct Analyzer<'a> {
     scopes: Vec<Scope>,
     /// Queries of `WITH` that can be seen.
     common: Vec<from::Common<'a>>,
+    /// What the query at hand reserves.
+    locking: Option<locking::Locking>,
+    /// The last clause that says that rows are locked.
+    locks: Option<&'static str>,
     depth: usize,
     stack: Stack,
     subqueries: usize,
@@ -260,6 +268,8 @@ impl<'a> Analyzer<'a> {
             parameters: given.iter().map(open).collect(),
             scopes: Vec::new(),
             common: Vec::new(),
+            locking: None,
+            locks: None,
             depth: 0,
             stack: Stack::begin(),
             subqueries: 0,

@@ -101,6 +101,7 @@ pub fn columns_of(plan: &Plan) -> Option<usize> {
         Plan::Filter { input, .. }
         | Plan::Sort { input, .. }
         | Plan::Distinct { input, .. }
+        | Plan::Lock { input, .. }
         | Plan::Limit { input, .. } => columns_of(input),
         Plan::Project { columns, .. } => Some(columns.len()),
         Plan::Sets { input, sets } => Some(columns_of(input)? + sets.len()),

@@ -298,6 +298,26 @@ impl Scan {
     }
 }
 
+/// A table whose rows are reserved.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Locked {
+    /// The table.
+    pub table: Arc<Table>,
+    /// The column that has the row's key.
+    pub place: usize,
+}
+
+/// What is done with a row that another transaction has reserved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// It is waited for.
+    Block,
+    /// It is an error.
+    Refuse,
+    /// The row is left out.
+    Skip,
+}
+
 /// What makes rows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
@@ -381,6 +401,15 @@ pub enum Plan {
         skip: Option<Expr>,
         /// The keys by which rows like the last one come too.
         ties: Option<Vec<usize>>,
+    },
+    /// Rows that are reserved.
+    Lock {
+        /// Of what.
+        input: Box<Plan>,
+        /// By which columns.
+        tables: Vec<Locked>,
+        /// What is done if another transaction has one.
+        wait: Wait,
     },
     /// Rows of two queries.
     Combined {

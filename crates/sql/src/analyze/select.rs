@@ -6,8 +6,9 @@ use pg_query::protobuf::{ResTarget, SelectStmt, SetOperation};
 use super::expression::present;
 use super::from::{Clause, Common, Scope, ScopeColumn};
 use super::grouping;
+use super::locking::{self, Locking};
 use super::names::{column_name, strings};
-use super::plan::{Direction, Expr, Plan, Typed};
+use super::plan::{Direction, Expr, Locked, Plan, Typed, Wait};
 use super::{Analyzer, Column, unsupported};
 use crate::functions::{self, CastContext};
 use crate::types::Oid;
@@ -88,9 +89,7 @@ impl<'a> Analyzer<'a> {
         if select.into_clause.is_some() {
             return Err(unsupported("SELECT INTO"));
         }
-        if !select.locking_clause.is_empty() && select.from_clause.is_empty() {
-            return Err(unsupported("FOR UPDATE"));
-        }
+        self.locking(select)?;
         if !select.window_clause.is_empty() {
             return Err(unsupported("WINDOW"));
         }
@@ -139,14 +138,23 @@ impl<'a> Analyzer<'a> {
 
     /// A query with a list of results.
     fn plain(&mut self, select: &'a SelectStmt) -> Planned {
-        let (plan, columns) = self.from(&select.from_clause)?;
+        let locking = self.locking(select)?;
+        let around = std::mem::replace(&mut self.locking, locking);
+        let from = self.from(&select.from_clause);
+        let locking = std::mem::replace(&mut self.locking, around);
+        let (plan, columns) = from?;
         self.scopes.push(Scope::new(columns, Clause::Where));
-        let planned = self.plain_in_scope(select, plan);
+        let planned = self.plain_in_scope(select, plan, locking.as_ref());
         self.scopes.pop();
         planned
     }
 
-    fn plain_in_scope(&mut self, select: &'a SelectStmt, mut plan: Plan) -> Planned {
+    fn plain_in_scope(
+        &mut self,
+        select: &'a SelectStmt,
+        mut plan: Plan,
+        locking: Option<&Locking>,
+    ) -> Planned {
         self.enter(Clause::Select);
         let mut targets = Vec::new();
         for node in &select.target_list {
@@ -188,7 +196,11 @@ impl<'a> Analyzer<'a> {
             keys.push(self.group_key(node, &mut targets, visible)?);
         }
         let on = self.distinct_keys(select, &mut targets, visible, &order)?;
-        self.project(select, plan, targets, visible, Lists { having, order, keys, on })
+        let lock = match locking {
+            Some(locking) => Some((self.lock_targets(locking, select, &mut targets)?, locking.wait())),
+            None => None,
+        };
+        self.project(select, plan, targets, visible, Lists { having, order, keys, on, lock })
     }
 
     /// A result, or all columns.
@@ -202,8 +214,9 @@ impl<'a> Analyzer<'a> {
             let scope = self.scopes.last().ok_or_else(functions::confused)?;
             let of_table =
                 |column: &ScopeColumn| table.is_none_or(|table| column.table.as_deref() == Some(table));
+            let is_there = |column: &ScopeColumn| !column.name.is_empty() && of_table(column);
             let all: Vec<(usize, ScopeColumn)> =
-                scope.columns.iter().cloned().enumerate().filter(|(_, column)| of_table(column)).collect();
+                scope.columns.iter().cloned().enumerate().filter(|(_, column)| is_there(column)).collect();
             if all.is_empty() {
                 return match table {
                     Some(table) => self.refuse(
@@ -285,6 +298,9 @@ impl<'a> Analyzer<'a> {
         if let Some(keys) = lists.on {
             plan = Plan::Distinct { input: Box::new(plan), keys };
         }
+        if let Some((tables, wait)) = lists.lock {
+            plan = locking::locked(plan, tables, wait);
+        }
         plan = self.limited(select, plan, ties)?;
         outputs.truncate(visible);
         if hidden {
@@ -301,4 +317,5 @@ struct Lists {
     order: Vec<(usize, Direction)>,
     keys: Vec<Expr>,
     on: Option<Vec<usize>>,
+    lock: Option<(Vec<Locked>, Wait)>,
 }

@@ -454,8 +454,7 @@ impl<'a> Analyzer<'a> {
     ) -> Result<(Plan, Vec<ScopeColumn>), SqlError> {
         let scan = Scan { table: table.clone(), with_key: true, access: Access::default(), reverse: false };
         let mut columns = self.named_columns(table, range);
-        // No name finds the key.
-        columns.push(ScopeColumn { table: None, name: String::new(), oid: Oid::BYTEA, modifier: -1 });
+        columns.push(ScopeColumn::of_key());
         self.beside(Plan::Scan(scan), columns, others)
     }
 

@@ -11,6 +11,7 @@ use super::evaluate::Env;
 use super::fuel::Halt;
 use super::group::Group;
 use super::join::Join;
+use super::lock::Locking;
 use super::rows::{Directed, Key, Row, bulk, hold, hold_row, keyed};
 use super::scan::Scanning;
 use super::trail::Trail;
@@ -44,6 +45,8 @@ pub enum Cursor {
     Distinct(Box<Cursor>, BTreeSet<Key>),
     /// The input, and what may still come of it.
     Limit(Box<Limit>),
+    /// Rows that are reserved.
+    Lock(Box<Locking>),
     /// Both sides, and rows that wait or what has come.
     Combined(Box<Combined>),
 }
@@ -108,6 +111,7 @@ impl Cursor {
                 left: None,
                 last: None,
             })),
+            Plan::Lock { input, .. } => Cursor::Lock(Box::new(Locking::new(input))),
             Plan::Combined { left, right, .. } => Cursor::Combined(Box::new(Combined::new(left, right))),
         }
     }
@@ -156,6 +160,9 @@ impl Cursor {
                 Ok(None)
             }
             (Cursor::Limit(limit), plan @ Plan::Limit { .. }) => limit.next(plan, env),
+            (Cursor::Lock(locking), Plan::Lock { input, tables, wait }) => {
+                locking.next(input, tables, *wait, env)
+            }
             (Cursor::Combined(combined), Plan::Combined { left, right, how, all }) => {
                 combined.next(left, right, *how, *all, env)
             }

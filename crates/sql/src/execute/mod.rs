@@ -17,6 +17,7 @@ pub mod evaluate;
 pub mod fuel;
 mod group;
 mod join;
+pub mod lock;
 pub(crate) mod rows;
 pub mod scan;
 mod subquery;
@@ -68,6 +69,8 @@ pub enum Step {
     Pause,
     /// A scan needs rows: [`Run::fetched`] takes them.
     Fetch(Wanted),
+    /// A row is to be reserved: [`Run::reserved`] is told whether it is.
+    Reserve(lock::Reserve),
     /// The end: there are no more rows.
     End,
 }
@@ -111,6 +114,11 @@ impl Run {
         self.fetch.replace(Some(Fetch::Found(pairs, left)));
     }
 
+    /// A row is reserved, or is to be left out.
+    pub fn reserved(&mut self, is_reserved: bool) {
+        self.fetch.replace(Some(Fetch::Reserved(is_reserved)));
+    }
+
     /// The values of expressions without queries in them, over a row.
     pub fn values(
         &self,
@@ -151,9 +159,11 @@ impl Run {
             Ok(Some(row)) => Ok(Step::Row(row)),
             Ok(None) => Ok(Step::End),
             Err(Halt::Pause) => {
-                let wanted = self.fetch.get_mut().take_if(|fetch| matches!(fetch, Fetch::Wanted(_)));
-                Ok(match wanted {
+                let is_asked = |fetch: &mut Fetch| matches!(fetch, Fetch::Wanted(_) | Fetch::Reserve(_));
+                let asked = self.fetch.get_mut().take_if(is_asked);
+                Ok(match asked {
                     Some(Fetch::Wanted(wanted)) => Step::Fetch(wanted),
+                    Some(Fetch::Reserve(reserve)) => Step::Reserve(reserve),
                     _ => Step::Pause,
                 })
             }

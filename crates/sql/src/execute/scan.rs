@@ -11,6 +11,7 @@ use super::bounds::{self, Bounds};
 use super::cursor::Next;
 use super::evaluate::Env;
 use super::fuel::Halt;
+use super::lock::Reserve;
 use super::trail::Trail;
 use crate::SqlError;
 use crate::analyze::plan::{Access, Equal, Scan};
@@ -43,6 +44,10 @@ pub struct Wanted {
 pub enum Fetch {
     /// A scan waits for the first rows of this.
     Wanted(Wanted),
+    /// A row is to be reserved.
+    Reserve(Reserve),
+    /// It is, or it is to be left out.
+    Reserved(bool),
     /// They are here, with what is left of the range.
     Found(Vec<Pair>, Option<Range>),
 }

@@ -78,6 +78,7 @@ impl<W: World> Session<'_, W> {
             write: Some(write),
             tables: Vec::new(),
             subqueries: 0,
+            locks: None,
             failure: None,
             work: 0,
         };

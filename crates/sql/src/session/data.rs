@@ -56,6 +56,8 @@ pub(super) struct Data<T> {
     undo: Vec<(Space, Vec<u8>, Option<Vec<u8>>)>,
     /// How much of that is older than each savepoint.
     marks: Vec<usize>,
+    /// Whether something was written in it.
+    has_written: bool,
     /// Whether a statement of the transaction has run.
     is_used: bool,
     /// Whether it leaves rows of tables that it has dropped.
@@ -71,10 +73,16 @@ impl<T> Data<T> {
             lost: false,
             undo: Vec::new(),
             marks: Vec::new(),
+            has_written: false,
             is_used: false,
             leaves_rows: false,
             is_shared: false,
         }
+    }
+
+    /// Whether something was written in it.
+    pub(super) fn has_written(&self) -> bool {
+        self.has_written
     }
 
     /// Whether a statement of the transaction has run.
@@ -208,6 +216,7 @@ impl<W: World> Session<'_, W> {
             let old = self.get(space, std::slice::from_ref(&key)).await?;
             self.data.undo.push((space, key.clone(), old.into_iter().next().flatten()));
         }
+        self.data.has_written = true;
         let Some(open) = &mut self.data.open else { return Err(confused().into()) };
         let put = self.world.store().put(&mut open.transaction, space, &key, value).await;
         self.outcome(put)

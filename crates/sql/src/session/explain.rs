@@ -51,6 +51,7 @@ impl<W: World> Session<'_, W> {
                         let (pairs, left) = self.fetch(wanted).await?;
                         run.fetched(pairs, left);
                     }
+                    Step::Reserve(_) => run.reserved(true),
                     Step::End => break,
                 }
             }

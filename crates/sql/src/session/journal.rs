@@ -17,7 +17,7 @@ use pg_query::NodeEnum;
 
 use super::conversation::{Session, Tries, is_query};
 use super::portal::{Body, Portal, Prepared, Progress, Work};
-use super::{Closed, Line, Stop, Stream, World};
+use super::{Closed, Line, Stop, Stream, World, conflict};
 use crate::functions::confused;
 use crate::parse::Statement;
 use crate::types::{Datum, Format};
@@ -153,18 +153,20 @@ impl<W: World> Session<'_, W> {
     }
 
     /// Runs all statements of the transaction again, after it has met a conflict. Afterwards what
-    /// has met it can be run again. If that cannot be, the conflict is the client's.
+    /// has met it can be run again. If that cannot be, the conflict is the client's: an error, and
+    /// none that could be met once more.
     pub(super) async fn replay(&mut self, stopped: Stop) -> Result<(), Stop> {
         self.journal.turn_to(self.transaction.ended());
         let mut why = match stopped {
             Stop::Conflict(why) if self.journal.is_whole => why,
+            Stop::Conflict(why) => return Err(conflict(why).into()),
             stopped => return Err(stopped),
         };
         let since_us = *self.journal.since_us.get_or_insert(self.world.now_us());
         loop {
             let waited_us = self.world.now_us().saturating_sub(since_us);
             if waited_us >= RETRIED_FOR_US {
-                return Err(Stop::Conflict(why));
+                return Err(conflict(why).into());
             }
             self.start_over().await;
             let bound_us = FIRST_PAUSE_US << self.journal.count.min(DOUBLINGS);
@@ -180,7 +182,7 @@ impl<W: World> Session<'_, W> {
                 Ok(true) => return Ok(()),
                 // An error is another answer, too.
                 Ok(false) | Err(Stop::Error(_)) => {
-                    return Err(Stop::Conflict("rows that it has read were changed by others"));
+                    return Err(conflict("rows that it has read were changed by others").into());
                 }
                 Err(Stop::Conflict(next)) => why = next,
                 Err(Stop::Closed) => return Err(Stop::Closed),

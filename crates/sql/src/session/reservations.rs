@@ -22,6 +22,10 @@ use std::sync::{Arc, PoisonError};
 use super::cancel::Places;
 use super::conversation::Session;
 use super::{Stop, World};
+use crate::analyze::plan::Wait;
+use crate::execute::lock::Reserve;
+use crate::execute::scan::space;
+use crate::store::{Space, Store};
 use crate::{SqlError, SqlState};
 
 /// Rows that a transaction reserves at most.
@@ -208,6 +212,49 @@ impl<W: World> Session<'_, W> {
             // If the other one has not written after all, this one can still commit.
             false => Ok(()),
         }
+    }
+
+    /// Reserves a row that is to be given out. Says whether it is reserved, or left out.
+    pub(super) async fn reserve_for(
+        &mut self,
+        reserve: Reserve,
+        deadline_us: Option<i64>,
+    ) -> Result<bool, Stop> {
+        let Reserve { key, locked, wait } = reserve;
+        if self.reserved.keys.contains(&key) {
+            return Ok(true);
+        }
+        if wait != Wait::Block
+            && self.reserved.table().ask(self.reserved.session, &key, false) == Answer::Waits
+        {
+            if wait == Wait::Skip {
+                return Ok(false);
+            }
+            let error = format!("could not obtain lock on row in relation \"{}\"", locked.table.name);
+            return Err(SqlError::new(SqlState::LOCK_NOT_AVAILABLE, error).into());
+        }
+        self.reserve(&key, deadline_us).await?;
+        // Others may have written it since the transaction began. It is told now, and not when the
+        // transaction commits after it has done its work.
+        if self.can_start_over() && self.is_outdated(space(&locked.table), key).await? {
+            return Err(Stop::Conflict("another transaction has written a row that was to be reserved"));
+        }
+        Ok(true)
+    }
+
+    /// Whether a row is another one by now than the transaction sees.
+    async fn is_outdated(&mut self, space: Space, key: Vec<u8>) -> Result<bool, Stop> {
+        // Its own rows are newer.
+        if self.data.has_written() {
+            return Ok(false);
+        }
+        let keys = [key];
+        let seen = self.get(space, &keys).await?;
+        let store = self.world.store();
+        let mut newest = store.begin(true).await?;
+        let found = store.get(&mut newest, space, &keys).await;
+        store.rollback(newest).await;
+        Ok(found? != seen)
     }
 
     async fn wait_for(&self, key: &[u8], deadline_us: Option<i64>) -> Result<(), SqlError> {

@@ -56,6 +56,11 @@ impl<W: World> Session<'_, W> {
             let run = std::mem::replace(run, query.start(Vec::new()));
             *work = Work::Written(query, run, rows.into_iter(), tag);
         }
+        if let Work::Query(query, _) = work
+            && let Some(clause) = query.locks
+        {
+            self.open_to_write(&format!("SELECT {clause}")).await?;
+        }
         let mut rows: u64 = 0;
         while limit.is_none_or(|limit| rows < u64::from(limit)) {
             match self.step(work)? {
@@ -72,6 +77,12 @@ impl<W: World> Session<'_, W> {
                     let (pairs, left) = self.fetch(wanted).await?;
                     if let Work::Query(_, run) | Work::Copy(_, run, _) = work {
                         run.fetched(pairs, left);
+                    }
+                }
+                Step::Reserve(reserve) => {
+                    let is_reserved = self.reserve_for(reserve, deadline_us).await?;
+                    if let Work::Query(_, run) | Work::Copy(_, run, _) = work {
+                        run.reserved(is_reserved);
                     }
                 }
                 Step::End => {
@@ -113,6 +124,9 @@ impl<W: World> Session<'_, W> {
                 Step::Fetch(wanted) => {
                     let (pairs, left) = self.fetch(wanted).await?;
                     run.fetched(pairs, left);
+                }
+                Step::Reserve(reserve) => {
+                    run.reserved(self.reserve_for(reserve, deadline_us).await?);
                 }
                 Step::End => return Ok(rows),
             }
@@ -243,7 +257,7 @@ impl<W: World> Session<'_, W> {
                     Step::Row(row) => return Ok(row),
                     Step::Pause => context.fuel.refill(),
                     // There is no table in it.
-                    Step::Fetch(_) => return Err(confused()),
+                    Step::Fetch(_) | Step::Reserve(_) => return Err(confused()),
                     Step::End => return Ok(Vec::new()),
                 }
             }

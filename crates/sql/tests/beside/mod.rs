@@ -222,7 +222,7 @@ fn try_ours(text: &str, units: u32, pause: &mut dyn FnMut()) -> Result<Outcome, 
                 fuel.refill();
                 continue;
             }
-            Step::Fetch(_) => unreachable!("there are no tables"),
+            Step::Fetch(_) | Step::Reserve(_) => unreachable!("there are no tables"),
             Step::End => break,
         };
         let mut shown = Vec::new();
