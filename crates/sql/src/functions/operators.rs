@@ -1,5 +1,7 @@
 //! All operators: identifier, name, types on both sides, function.
 
+use std::sync::LazyLock;
+
 use super::Operator;
 use crate::types::Oid;
 
@@ -26,7 +28,13 @@ pub fn named(name: &str, prefix: bool) -> impl Iterator<Item = &'static Operator
 
 /// The name of the operator that a function is called by.
 pub fn symbol(function: u32) -> Option<&'static str> {
-    OPERATORS.iter().find(|operator| operator.function == function).map(|operator| operator.name)
+    static BY_FUNCTION: LazyLock<Vec<(u32, &str)>> = LazyLock::new(|| {
+        let mut all: Vec<_> = OPERATORS.iter().map(|operator| (operator.function, operator.name)).collect();
+        all.sort_by_key(|(function, _)| *function);
+        all
+    });
+    let first = BY_FUNCTION.partition_point(|(other, _)| *other < function);
+    BY_FUNCTION.get(first).filter(|(other, _)| *other == function).map(|(_, name)| *name)
 }
 
 #[rustfmt::skip]

@@ -26,6 +26,7 @@
 
 mod depth;
 mod grammar;
+pub mod literals;
 
 use std::ops::Range;
 use std::rc::Rc;

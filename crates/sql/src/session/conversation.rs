@@ -13,17 +13,20 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 
+use super::cache::{Cache, Found, Known, Unknown};
 use super::cancel::Place;
 use super::copy::{Copying, takes_rows};
-use super::data::Data;
-use super::journal::Journal;
+use super::data::{Data, Name};
+use super::journal::{Journal, Said};
 use super::portal::{Body, Portal, Prepared, Work, ends_transaction};
 use super::reservations::Reserved;
 use super::running::UNITS_PER_TURN;
 use super::settings::Settings;
 use super::transaction::{Portals, Transaction};
 use super::{Closed, KEPT_BYTES_MAX, Line, Stop, Stream, World, conflict};
+use crate::catalog::Relation;
 use crate::execute::fuel::Fuel;
+use crate::functions::confused;
 use crate::parse::{self, Statement};
 use crate::store::Store;
 use crate::types::{Format, Oid, Style};
@@ -67,6 +70,10 @@ pub(super) struct Session<'a, W: World> {
     generation: u64,
     /// When the message arrived that is being carried out, in microseconds since 2000.
     pub(super) statement_us: i64,
+    /// What it knows of texts.
+    pub(super) cache: Cache,
+    /// Descriptors that it has met, with their bytes.
+    pub(super) decoded: BTreeMap<Name, (Vec<u8>, Relation)>,
     /// Rows that its transaction is going to write.
     pub(super) reserved: Reserved,
     /// What its transaction has said.
@@ -134,6 +141,8 @@ impl<'a, W: World> Session<'a, W> {
     pub(super) fn new(world: &'a W, place: Place, settings: Settings) -> Session<'a, W> {
         Session {
             world,
+            cache: Cache::default(),
+            decoded: BTreeMap::new(),
             reserved: place.reserved(),
             place,
             style: Style::default(),
@@ -295,13 +304,71 @@ impl<'a, W: World> Session<'a, W> {
         self.statements.remove("");
         self.portals.remove("");
         self.begin();
+        let unknown = match self.find_known(text) {
+            Found::Known(known) if self.is_as_planned(&known).await? => {
+                return self.run_known(known, line).await;
+            }
+            Found::Known(_) => {
+                self.cache = Cache::default();
+                None
+            }
+            Found::Unknown(unknown) => Some(unknown),
+            Found::Nothing => None,
+        };
         let statements = parse::parse(text)?;
         if statements.is_empty() {
             backend::empty_query(&mut line.out);
         }
         let several = statements.len() > 1;
-        let rest = Rest { text: Rc::from(text), several, statements: statements.into_iter() };
+        let unknown = unknown.filter(|_| statements.len() == 1);
+        let rest = Rest { text: Rc::from(text), several, statements: statements.into_iter(), unknown };
         self.go_on_with(rest, line).await
+    }
+
+    async fn is_as_planned(&mut self, known: &Known) -> Result<bool, Stop> {
+        match &known.prepared.body {
+            Body::Query(query) => self.is_current(query).await,
+            Body::Empty | Body::Utility(_) => Ok(false),
+        }
+    }
+
+    /// Runs a statement that is all of a simple query, and was understood before.
+    async fn run_known<S: Stream>(&mut self, known: Known, line: &mut Line<'_, S>) -> Result<(), Stop> {
+        self.transaction.check()?;
+        let is_all = !self.data.is_used();
+        self.data.use_for(is_all);
+        let ended = self.transaction.ended();
+        let mut tries = self.tries(line);
+        loop {
+            let stopped = match self.try_known(&known, line).await {
+                Ok(()) => break,
+                Err(stopped) => stopped,
+            };
+            self.again(stopped, is_all, &mut tries, line).await?;
+        }
+        if self.transaction.ended() == ended {
+            let whole = line.writes == tries.writes;
+            let answer = line.out.get(tries.replies..).filter(|_| whole);
+            self.note(Said::Known(known), answer);
+        }
+        self.ready(line);
+        Ok(())
+    }
+
+    async fn try_known<S: Stream>(&mut self, known: &Known, line: &mut Line<'_, S>) -> Result<(), Stop> {
+        let Known { prepared, parameters } = known;
+        let Body::Query(query) = &prepared.body else { return Err(confused().into()) };
+        let mut work = Work::Query(Rc::clone(query), query.start(parameters.clone()));
+        self.renew(prepared, &mut work).await?;
+        if let Some(columns) = work.columns() {
+            backend::columns(&mut line.out, columns, |_| Format::Text);
+        }
+        let tag = self.run(&mut work, &[], None, line).await?;
+        self.finish().await?;
+        if let Some(tag) = tag {
+            backend::command_complete(&mut line.out, &tag);
+        }
+        Ok(())
     }
 
     /// Runs the statements of a simple query that have not been run.
@@ -329,7 +396,8 @@ impl<'a, W: World> Session<'a, W> {
             let ended = self.transaction.ended();
             let mut tries = self.tries(line);
             loop {
-                let stopped = match self.statement(&statement, &rest.text, is_last, line).await {
+                let unknown = rest.unknown.take();
+                let stopped = match self.statement(&statement, &rest.text, is_last, unknown, line).await {
                     Ok(()) => break,
                     Err(stopped) => stopped,
                 };
@@ -350,6 +418,7 @@ impl<'a, W: World> Session<'a, W> {
         statement: &Statement,
         text: &Rc<str>,
         is_last: bool,
+        unknown: Option<Unknown>,
         line: &mut Line<'_, S>,
     ) -> Result<(), Stop> {
         let Some(node) = &statement.node.node else { return Ok(()) };
@@ -371,6 +440,9 @@ impl<'a, W: World> Session<'a, W> {
             }
             Err(stop) => return Err(stop),
         };
+        if let Some(unknown) = unknown {
+            self.learn(unknown, statement, work.columns()).await?;
+        }
         if let Some(columns) = work.columns() {
             backend::columns(&mut line.out, columns, |_| Format::Text);
         }
@@ -519,6 +591,8 @@ pub(super) struct Rest {
     /// Whether it has several statements.
     several: bool,
     statements: std::vec::IntoIter<Statement>,
+    /// What may be learnt of the only one.
+    unknown: Option<Unknown>,
 }
 
 /// A statement that may be run again.

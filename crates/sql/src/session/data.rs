@@ -28,8 +28,11 @@ use pg_query::protobuf::Node;
 /// Writes that are undone before others run.
 const UNDONE_PER_TURN: usize = 256;
 
+/// Descriptors that a session keeps at most.
+const DECODED_MAX: usize = 256;
+
 /// A schema and a name in it.
-type Name = (String, String);
+pub(super) type Name = (String, String);
 
 /// The transaction below a session's.
 pub(super) struct Open<T> {
@@ -298,8 +301,26 @@ impl<W: World> Session<'_, W> {
         }
         let found = self.get(Space::Copied, &[descriptor_key(&name.0, &name.1)]).await?;
         let bytes = found.into_iter().next().flatten();
-        let relation = bytes.map(|bytes| Relation::from_bytes(&bytes)).transpose()?;
+        let relation = match bytes {
+            Some(bytes) => Some(self.decoded(&name, bytes)?),
+            None => None,
+        };
         self.data.learn(&name.0, &name.1, relation.clone());
+        Ok(relation)
+    }
+
+    /// The descriptor of some bytes: the one of before, if these are the bytes of before.
+    fn decoded(&mut self, name: &Name, bytes: Vec<u8>) -> Result<Relation, SqlError> {
+        if let Some((known, relation)) = self.decoded.get(name)
+            && *known == bytes
+        {
+            return Ok(relation.clone());
+        }
+        let relation = Relation::from_bytes(&bytes)?;
+        if self.decoded.len() >= DECODED_MAX {
+            self.decoded.clear();
+        }
+        self.decoded.insert(name.clone(), (bytes, relation.clone()));
         Ok(relation)
     }
 

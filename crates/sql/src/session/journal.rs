@@ -15,6 +15,7 @@ use std::rc::Rc;
 
 use pg_query::NodeEnum;
 
+use super::cache::Known;
 use super::conversation::{Session, Tries, is_query};
 use super::portal::{Body, Portal, Prepared, Progress, Work};
 use super::{Closed, Line, Stop, Stream, World, conflict};
@@ -40,6 +41,8 @@ const DOUBLINGS: u32 = 10;
 pub(super) enum Said {
     /// One of a simple query, and the text that it stands in.
     Simple(Statement, Rc<str>),
+    /// One of a simple query that was known.
+    Known(Known),
     /// A portal that was run to its end.
     Executed(Rc<Prepared>, Vec<Datum>, Vec<Format>),
     /// `SAVEPOINT`.
@@ -227,6 +230,15 @@ impl<W: World> Session<'_, W> {
                 }
                 (work, &[][..])
             }
+            Said::Known(Known { prepared, parameters }) => {
+                let Body::Query(query) = &prepared.body else { return Err(confused().into()) };
+                let mut work = Work::Query(Rc::clone(query), query.start(parameters.clone()));
+                self.renew(prepared, &mut work).await?;
+                if let Some(columns) = work.columns() {
+                    backend::columns(&mut line.out, columns, |_| Format::Text);
+                }
+                (work, &[][..])
+            }
             Said::Executed(prepared, parameters, formats) => {
                 let Body::Query(query) = &prepared.body else { return Err(confused().into()) };
                 let mut work = Work::Query(Rc::clone(query), query.start(parameters.clone()));
@@ -261,7 +273,7 @@ impl Said {
     fn bytes(&self) -> usize {
         match self {
             Said::Simple(statement, _) => statement.text.len(),
-            Said::Executed(_, parameters, _) => {
+            Said::Known(Known { parameters, .. }) | Said::Executed(_, parameters, _) => {
                 parameters.iter().map(crate::execute::rows::weight).sum::<usize>()
             }
             Said::Savepoint | Said::Release(_) | Said::RollbackTo(_) => 1,

@@ -10,6 +10,7 @@
 //! | `utility` | statements that are no queries: `SET`, `SHOW`, `PREPARE`, ... |
 //! | `transaction` | blocks and savepoints |
 //! | `settings` | settings, and what transactions do to them |
+//! | `cache` | statements that have been understood before |
 //! | `explain` | `EXPLAIN` |
 //! | `journal` | transactions that are run again |
 //! | `reservations` | who of a node's sessions writes a row next |
@@ -41,6 +42,7 @@
     )
 )]
 
+mod cache;
 mod cancel;
 mod conversation;
 mod copy;
