@@ -16,6 +16,7 @@ use std::rc::Rc;
 use super::cache::{Cache, Found, Known, Unknown};
 use super::cancel::Place;
 use super::copy::{Copying, takes_rows};
+use super::cursors::Cursor;
 use super::data::{Data, Name};
 use super::journal::{Journal, Said};
 use super::portal::{Body, Portal, Prepared, Work, ends_transaction};
@@ -60,6 +61,7 @@ pub(super) struct Session<'a, W: World> {
     pub(super) data: Data<<W::Store as Store>::Transaction>,
     pub(super) statements: BTreeMap<String, Rc<Prepared>>,
     pub(super) portals: BTreeMap<String, Portal>,
+    pub(super) cursors: BTreeMap<String, Cursor>,
     /// What text forms depend on.
     pub(super) style: Style,
     /// How long a statement may take; none is for ever.
@@ -155,6 +157,7 @@ impl<'a, W: World> Session<'a, W> {
             data: Data::new(),
             statements: BTreeMap::new(),
             portals: BTreeMap::new(),
+            cursors: BTreeMap::new(),
             statement_us: 0,
             journal: Journal::new(),
             has_called_volatile: Cell::new(false),
@@ -558,18 +561,31 @@ impl<'a, W: World> Session<'a, W> {
     pub(super) fn end_portals(&mut self, what: Portals) {
         match what {
             Portals::Stay => {}
-            Portals::End => self.portals.clear(),
-            Portals::Above(level) => self.portals.retain(|_, portal| portal.level <= level),
+            Portals::End => {
+                self.portals.clear();
+                self.cursors.retain(|_, cursor| cursor.is_held());
+            }
+            Portals::Above(level) => {
+                self.portals.retain(|_, portal| portal.level <= level);
+                self.cursors.retain(|_, cursor| cursor.is_within(level));
+            }
             Portals::Join(level) => {
                 self.portals.values_mut().for_each(|portal| portal.level = portal.level.min(level));
             }
         }
     }
 
+    /// Cursors are gone that a transaction has declared which does not commit.
+    pub(super) fn forget_held(&mut self) {
+        let transaction = self.transaction.ended();
+        self.cursors.retain(|_, cursor| !cursor.is_held() || !cursor.is_of(transaction));
+    }
+
     /// A message has failed.
     async fn failed<S: Stream>(&mut self, error: &SqlError, line: &mut Line<'_, S>) {
         backend::error(&mut line.out, error);
         self.note_other();
+        self.forget_held();
         let portals = self.transaction.fail(&self.settings);
         self.end_portals(portals);
         if self.transaction.is_beyond_repair() {

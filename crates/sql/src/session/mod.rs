@@ -10,6 +10,7 @@
 //! | `utility` | statements that are no queries: `SET`, `SHOW`, `PREPARE`, ... |
 //! | `transaction` | blocks and savepoints |
 //! | `settings` | settings, and what transactions do to them |
+//! | `cursors` | cursors that are declared |
 //! | `cache` | statements that have been understood before |
 //! | `explain` | `EXPLAIN` |
 //! | `journal` | transactions that are run again |
@@ -46,6 +47,7 @@ mod cache;
 mod cancel;
 mod conversation;
 mod copy;
+mod cursors;
 mod data;
 mod definition;
 mod entries;

@@ -264,15 +264,11 @@ impl<W: World> Session<'_, W> {
         let waiting = Waiting { table, session };
         while !table.is_held(session, key) {
             self.world.sleep(LOOK_US).await;
-            self.check_cancelled()?;
+            self.check_time(deadline_us)?;
             let now_us = self.world.now_us();
             if limit_us > 0 && now_us.saturating_sub(since_us) >= limit_us {
                 let error = "canceling statement due to lock timeout";
                 return Err(SqlError::new(SqlState::LOCK_NOT_AVAILABLE, error));
-            }
-            if deadline_us.is_some_and(|deadline_us| now_us >= deadline_us) {
-                let error = "canceling statement due to statement timeout";
-                return Err(SqlError::new(SqlState::QUERY_CANCELED, error));
             }
         }
         drop(waiting);

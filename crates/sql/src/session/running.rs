@@ -43,7 +43,7 @@ impl<W: World> Session<'_, W> {
         if matches!(work, Work::Query(..) | Work::Copy(..)) {
             self.transaction.queried(&self.settings);
         }
-        let deadline_us = self.timeout_us.map(|timeout_us| self.statement_us.saturating_add(timeout_us));
+        let deadline_us = self.deadline_us();
         // Statements before this one may have spent the fuel.
         self.fuel.burn(1);
         self.pause_if_spent(deadline_us, line).await?;
@@ -214,10 +214,20 @@ impl<W: World> Session<'_, W> {
             return Ok(());
         }
         self.pause(line).await?;
+        Ok(self.check_time(deadline_us)?)
+    }
+
+    /// When the statement at hand has to end, in microseconds since 2000.
+    pub(super) fn deadline_us(&self) -> Option<i64> {
+        self.timeout_us.map(|timeout_us| self.statement_us.saturating_add(timeout_us))
+    }
+
+    /// The error of a statement that somebody has asked to end, or that has taken too long.
+    pub(super) fn check_time(&self, deadline_us: Option<i64>) -> Result<(), SqlError> {
         self.check_cancelled()?;
         if deadline_us.is_some_and(|deadline_us| self.world.now_us() >= deadline_us) {
             let error = "canceling statement due to statement timeout";
-            return Err(SqlError::new(SqlState::QUERY_CANCELED, error).into());
+            return Err(SqlError::new(SqlState::QUERY_CANCELED, error));
         }
         Ok(())
     }

@@ -11,6 +11,7 @@ use pg_query::protobuf::{
 };
 
 use super::conversation::{Session, is_query};
+use super::cursors::no_cursor;
 use super::explain;
 use super::journal::Said;
 use super::portal::{Body, Prepared, Work};
@@ -63,16 +64,18 @@ impl<W: World> Session<'_, W> {
                 self.statements.remove(&statement.name);
                 done("DEALLOCATE")
             }
+            NodeEnum::DeclareCursorStmt(declare) => return self.declare(declare, text).await,
+            NodeEnum::FetchStmt(fetch) => return self.fetch_rows(fetch).await,
             NodeEnum::ClosePortalStmt(statement) if statement.portalname.is_empty() => {
                 self.portals.clear();
+                self.cursors.clear();
                 done("CLOSE CURSOR ALL")
             }
             NodeEnum::ClosePortalStmt(statement) => {
                 let name = &statement.portalname;
-                self.portals.remove(name).ok_or_else(|| {
-                    let error = format!("cursor \"{name}\" does not exist");
-                    SqlError::new(SqlState::INVALID_CURSOR_NAME, error)
-                })?;
+                if self.cursors.remove(name).is_none() && self.portals.remove(name).is_none() {
+                    return Err(no_cursor(name).into());
+                }
                 done("CLOSE CURSOR")
             }
             NodeEnum::DiscardStmt(statement) => self.discard(statement.target()),
@@ -103,6 +106,7 @@ impl<W: World> Session<'_, W> {
         }
         match prepared.body.utility()? {
             NodeEnum::VariableShowStmt(show) => self.shown_columns(&show.name).ok().map(Cow::Owned),
+            NodeEnum::FetchStmt(fetch) => self.fetched_columns(fetch).map(Cow::Owned),
             NodeEnum::ExplainStmt(_) => Some(Cow::Owned(vec![explain::column()])),
             NodeEnum::ExecuteStmt(execute) => match &self.prepared(&execute.name).ok()?.body {
                 Body::Query(query) => query.returns_rows().then(|| Cow::Owned(query.columns.clone())),
@@ -135,6 +139,9 @@ impl<W: World> Session<'_, W> {
             self.transaction.rollback(&self.settings, false, self.statement_us)?;
             self.end_portals(Portals::End);
             return Err(stop);
+        }
+        if matches!(kind, Kind::TransStmtRollback) {
+            self.forget_held();
         }
         let done = self.control_session(statement)?;
         let level = self.transaction.level();
@@ -353,6 +360,7 @@ impl<W: World> Session<'_, W> {
             DiscardMode::DiscardAll | DiscardMode::Undefined => {
                 self.transaction.prevent("DISCARD ALL")?;
                 self.portals.clear();
+                self.cursors.clear();
                 self.settings.reset("session_authorization", false)?;
                 self.settings.reset("role", false)?;
                 self.settings.reset_all();
