@@ -31,8 +31,12 @@ use crate::{SqlError, SqlState};
 /// Rows that a transaction reserves at most.
 const RESERVED_MAX: usize = 1000;
 
-/// How long a session sleeps until it looks again whether a row is its own, in microseconds.
+/// How long a session that is the next one for a row sleeps until it looks again whether the row is
+/// its own, in microseconds. Those behind it look more seldom.
 const LOOK_US: u64 = 50;
+
+/// How long any session sleeps at most, in microseconds.
+const LOOK_MAX_US: u64 = 5_000;
 
 #[expect(clippy::disallowed_types, reason = "sessions of all shards of a node meet here")]
 type Lock<T> = std::sync::Mutex<T>;
@@ -92,9 +96,14 @@ impl Reservations {
         })
     }
 
-    /// Whether a session has a row.
-    fn is_held(&self, session: u32, key: &[u8]) -> bool {
-        self.with(|table| table.rows.get(key).is_some_and(|row| row.holder == session))
+    /// How many sessions are before this one; none if it has the row.
+    fn before(&self, session: u32, key: &[u8]) -> usize {
+        self.with(|table| match table.rows.get(key) {
+            Some(row) if row.holder != session => {
+                1 + row.queue.iter().position(|waiting| *waiting == session).unwrap_or_default()
+            }
+            _ => 0,
+        })
     }
 
     /// A session waits no more.
@@ -262,8 +271,12 @@ impl<W: World> Session<'_, W> {
         let since_us = self.world.now_us();
         let limit_us = self.settings.number("lock_timeout").saturating_mul(1000);
         let waiting = Waiting { table, session };
-        while !table.is_held(session, key) {
-            self.world.sleep(LOOK_US).await;
+        loop {
+            let before = u64::try_from(table.before(session, key)).unwrap_or(u64::MAX);
+            if before == 0 {
+                break;
+            }
+            self.world.sleep(before.saturating_mul(before).saturating_mul(LOOK_US).min(LOOK_MAX_US)).await;
             self.check_time(deadline_us)?;
             let now_us = self.world.now_us();
             if limit_us > 0 && now_us.saturating_sub(since_us) >= limit_us {
@@ -293,7 +306,7 @@ mod tests {
         assert_eq!(table.ask(3, b"a", true), Answer::Waits);
         assert_eq!(table.ask(4, b"a", false), Answer::Waits);
         table.release(1, &keys(&["a"]));
-        assert!(table.is_held(2, b"a") && !table.is_held(3, b"a"));
+        assert_eq!((table.before(2, b"a"), table.before(3, b"a")), (0, 1));
         // What another has is not given back.
         table.release(1, &keys(&["a"]));
         table.leave(3);
@@ -312,10 +325,10 @@ mod tests {
         assert_eq!(table.ask(3, b"a", true), Answer::Circle);
         assert_eq!(table.ask(4, b"a", true), Answer::Waits);
         table.release(3, &keys(&["c"]));
-        assert!(table.is_held(2, b"c"));
+        assert_eq!(table.before(2, b"c"), 0);
         // The circle is found although its last edge came by a grant.
         table.release(2, &keys(&["b"]));
-        assert!(table.is_held(1, b"b"));
+        assert_eq!(table.before(1, b"b"), 0);
         assert_eq!(table.ask(1, b"c", true), Answer::Waits);
         assert_eq!(table.ask(2, b"a", true), Answer::Circle);
     }
