@@ -182,6 +182,10 @@ fn plans_say_how_rows_are_found() {
             "Aggregate\n  ->  Limit\n        ->  Index Scan Backward using t_c on t\n              Filter: (c IS NOT NULL)\n",
         ),
         (
+            "select x.c from t x join t y on y.c || '' = x.c || '' and x.b = y.b + 1",
+            "Hash Join\n  Join Filter: (((c || ''::text) = (c || ''::text)) AND (b = (b + 1)))\n  Hash Cond: ((c || ''::text) = (c || ''::text)) AND (b = (b + 1))\n  ->  Seq Scan on t\n  ->  Seq Scan on t\n",
+        ),
+        (
             "select x.c from t x join t y on y.a = x.b and y.b = 2",
             "Nested Loop\n  Join Filter: ((a = b) AND (b = 2))\n  ->  Seq Scan on t\n  ->  Index Scan using t_pkey on t\n        Index Cond: (a = b) AND (b = 2)\n",
         ),

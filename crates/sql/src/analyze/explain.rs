@@ -91,15 +91,32 @@ impl Text<'_> {
                 names.extend(sets);
                 names
             }
-            Plan::Join { left, right, condition, outer, .. } => {
-                self.head(depth, if *outer { "Nested Loop Left Join" } else { "Nested Loop" });
+            Plan::Join { left, right, condition, outer, keys, .. } => {
+                self.head(
+                    depth,
+                    match (keys.is_empty(), outer) {
+                        (true, false) => "Nested Loop",
+                        (true, true) => "Nested Loop Left Join",
+                        (false, false) => "Hash Join",
+                        (false, true) => "Hash Left Join",
+                    },
+                );
                 let at = self.lines.len();
                 let mut names = self.plan(left, depth + 1, around);
                 let seen = [&[names.clone()], around].concat();
-                names.extend(self.plan(right, depth + 1, &seen));
+                let of_right = self.plan(right, depth + 1, &seen);
+                let indent = " ".repeat(INDENT * depth + 2);
+                let equal = keys.iter().map(|(outer, inner)| {
+                    let outer = self.within(&names, around, outer);
+                    format!("({outer} = {})", self.within(&of_right, around, inner))
+                });
+                let equal: Vec<String> = equal.collect();
+                names.extend(of_right);
+                if !equal.is_empty() {
+                    self.lines.insert(at, format!("{indent}Hash Cond: {}", equal.join(" AND ")));
+                }
                 if let Some(condition) = condition {
                     let shown = self.within(&names, around, condition);
-                    let indent = " ".repeat(INDENT * depth + 2);
                     self.lines.insert(at, format!("{indent}Join Filter: {shown}"));
                 }
                 names

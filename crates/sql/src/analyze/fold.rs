@@ -47,13 +47,14 @@ impl<'a> Folder<'a> {
                 Plan::Project { input: boxed(self, input), columns: self.list(columns) }
             }
             Plan::Sets { input, sets } => Plan::Sets { input: boxed(self, input), sets: self.list(sets) },
-            Plan::Join { left, right, width, condition, outer, lateral } => paths::joined(Plan::Join {
+            Plan::Join { left, right, width, condition, outer, lateral, .. } => paths::joined(Plan::Join {
                 left: boxed(self, left),
                 right: boxed(self, right),
                 width,
                 condition: condition.map(|condition| self.expr(condition)),
                 outer,
                 lateral,
+                keys: Vec::new(),
             }),
             Plan::Group { input, keys, mut aggregates } => {
                 for aggregate in &mut aggregates {

@@ -211,6 +211,7 @@ impl<'a> Analyzer<'a> {
                     outer: false,
                     // The first meets a single row, so that nothing has to be kept of it.
                     lateral: item.lateral || first,
+                    keys: Vec::new(),
                 }
             };
             columns.extend(item.columns);
@@ -291,6 +292,7 @@ impl<'a> Analyzer<'a> {
                     condition,
                     outer,
                     lateral: right.lateral,
+                    keys: Vec::new(),
                 };
                 Ok(Item { plan, columns, lateral: left.lateral || right.lateral })
             }

@@ -54,14 +54,19 @@ pub fn filtered(input: Plan, condition: Expr) -> Plan {
 
 /// A join whose inner side looks rows up by what its condition says.
 pub fn joined(plan: Plan) -> Plan {
-    let Plan::Join { left, mut right, width, condition, outer, lateral } = plan else { return plan };
+    let Plan::Join { left, mut right, width, condition, outer, lateral, .. } = plan else { return plan };
     let mut depends = 0;
     if let (Some(condition), Some(outside)) = (&condition, columns_of(&left)) {
         let inner: Vec<Expr> =
             conjuncts(condition).into_iter().filter_map(|part| seen_inside(part, outside)).collect();
         depends = push(&mut right, &inner.iter().collect::<Vec<_>>());
     }
-    Plan::Join { left, right, width, condition, outer, lateral: lateral || depends > 0 }
+    let lateral = lateral || depends > 0;
+    let mut keys = Vec::new();
+    if let (false, Some(condition), Some(outside)) = (lateral, &condition, columns_of(&left)) {
+        keys.extend(conjuncts(condition).into_iter().filter_map(|part| equated(part, outside)));
+    }
+    Plan::Join { left, right, width, condition, outer, lateral, keys }
 }
 
 /// Tells a plan of conditions on its rows. Says how many rows around it what it reads now depends
@@ -70,7 +75,7 @@ fn push(plan: &mut Plan, conditions: &[&Expr]) -> usize {
     match plan {
         Plan::Scan(scan) => narrow(scan, conditions),
         Plan::Filter { input, .. } => push(input, conditions),
-        Plan::Join { left, right, lateral, outer, .. } => {
+        Plan::Join { left, right, lateral, outer, keys, .. } => {
             let Some(outside) = columns_of(left) else { return 0 };
             let of_left: Vec<&Expr> =
                 conditions.iter().copied().filter(|condition| is_left(condition, outside)).collect();
@@ -82,6 +87,11 @@ fn push(plan: &mut Plan, conditions: &[&Expr]) -> usize {
                     conditions.iter().filter_map(|condition| seen_inside(condition, outside)).collect();
                 let of_right = push(right, &inner.iter().collect::<Vec<_>>());
                 *lateral |= of_right > 0;
+                if *lateral {
+                    keys.clear();
+                } else {
+                    keys.extend(conditions.iter().filter_map(|condition| equated(condition, outside)));
+                }
                 // What is one row around the right side is the left one; what is further out is
                 // around the join.
                 depends = depends.max(of_right.saturating_sub(1));
@@ -125,6 +135,49 @@ fn is_left(condition: &Expr, outside: usize) -> bool {
         Expr::Subquery(_) => true,
         _ => false,
     })
+}
+
+/// What a condition says is equal of an outer and an inner row: an expression over each, if values
+/// that it finds equal are so in the order of values, too.
+fn equated(condition: &Expr, outside: usize) -> Option<(Expr, Expr)> {
+    let Expr::Call { function, arguments, types, .. } = condition else { return None };
+    let ([one, other], [one_type, other_type]) = (arguments.as_slice(), types.as_slice()) else {
+        return None;
+    };
+    let is_equal = operators::symbol(function.oid) == Some("=");
+    if !is_equal || !are_alike(*one_type, *other_type) || *one_type == Oid::BPCHAR {
+        return None;
+    }
+    let is_inner = |expr: &Expr| {
+        expr.any(&|part| matches!(part, Expr::Column { level: 0, .. }))
+            && !expr.any(&|part| match part {
+                Expr::Column { level: 0, place } => *place < outside,
+                Expr::Column { .. } | Expr::Subquery(_) => true,
+                Expr::Call { function, .. } => function.volatility == Volatility::Volatile,
+                _ => false,
+            })
+    };
+    let is_outer = |expr: &Expr| {
+        is_left(expr, outside)
+            && !expr.any(&|part| match part {
+                Expr::Call { function, .. } => function.volatility == Volatility::Volatile,
+                _ => false,
+            })
+    };
+    let (outer, inner) = match () {
+        () if is_outer(one) && is_inner(other) => (one, other),
+        () if is_outer(other) && is_inner(one) => (other, one),
+        () => return None,
+    };
+    let alone = inner.clone().rewrite(&mut |part| {
+        Ok::<Expr, ()>(match part {
+            Expr::Column { level: 0, place } => {
+                Expr::Column { level: 0, place: place.saturating_sub(outside) }
+            }
+            other => other,
+        })
+    });
+    Some((outer.clone(), alone.ok()?))
 }
 
 /// A condition on a joined row as the inner side sees it: the outer row is a level up.

@@ -367,6 +367,9 @@ pub enum Plan {
         outer: bool,
         /// Whether the inner rows depend on the outer one.
         lateral: bool,
+        /// What has to be equal, by which inner rows are looked up among those that are kept: of
+        /// the outer row, and of the inner one by itself.
+        keys: Vec<(Expr, Expr)>,
     },
     /// Groups of rows: first what they have in common, then aggregates.
     Group {
