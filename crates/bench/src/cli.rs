@@ -33,6 +33,7 @@ mod measure;
 pub mod net;
 pub mod oracle;
 pub mod plan;
+pub mod sql;
 #[cfg(test)]
 mod tests;
 
@@ -52,6 +53,13 @@ pub enum BenchCommand {
     /// that is a process of its own, asked over TCP by a shard of another (the DST paper's Figure
     /// 6(a)).
     Oracle(oracle::OracleArgs),
+    /// Measure SQL with pgbench, beside PostgreSQL.
+    ///
+    /// Starts a node and a PostgreSQL, neither of which keeps anything on disk, loads pgbench's
+    /// tables into both, and measures look-ups and TPC-B in turns.
+    ///
+    /// Exit status: 0 done; 1 a transaction failed on the node; 2 no pgbench, or bad usage.
+    Sql(sql::SqlArgs),
 }
 
 /// The flags of `plimsoll bench`.

@@ -16,6 +16,7 @@ pub mod oracle;
 pub mod outcome;
 pub mod report;
 pub mod run;
+mod sql;
 pub mod workload;
 
 use std::error::Error;
@@ -48,6 +49,7 @@ pub fn execute<E: Error + 'static>(
             Some(scheme) => oracle::serve(scheme, args.batch),
             None => oracle::oracle(&args.validate(machine::cores())?, &*interruption()?),
         },
+        Some(BenchCommand::Sql(args)) => sql::sql(&args.validate()?, &*interruption()?),
         None if args.member => member(args),
         None if args.tables => {
             let plan = args.validate_tables(machine::cores())?;

@@ -1,9 +1,10 @@
 //! Clients of PostgreSQL at a node.
 #![expect(clippy::disallowed_types, reason = "a client of PostgreSQL has a socket of its own")]
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 
 use crate::scene::{Scene, free_ports, plimsoll, refused};
@@ -21,36 +22,45 @@ impl Drop for Node {
 
 /// Reads until the server is ready for the next statement. Returns the types of its messages and
 /// the bytes of all of them.
-fn answer(connection: &mut TcpStream) -> (String, Vec<u8>) {
+fn answer(connection: &mut TcpStream) -> io::Result<(String, Vec<u8>)> {
     let (mut types, mut all) = (String::new(), Vec::new());
     while !types.ends_with('Z') {
         let mut head = [0; 5];
-        connection.read_exact(&mut head).expect("the node answers");
+        connection.read_exact(&mut head)?;
         let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]) as usize;
         let mut body = vec![0; length - 4];
-        connection.read_exact(&mut body).expect("a message is whole");
+        connection.read_exact(&mut body)?;
         types.push(char::from(head[0]));
         all.append(&mut body);
     }
-    (types, all)
+    Ok((types, all))
 }
 
 /// A session with the node that listens there.
 fn session(address: &str) -> TcpStream {
-    let mut connection = until("the node listens", || TcpStream::connect(address).ok());
-    connection.set_read_timeout(Some(Duration::from_secs(60))).expect("it is a socket");
+    until("the node listens", || try_session(address).ok())
+}
+
+fn try_session(address: &str) -> io::Result<TcpStream> {
+    let mut connection = TcpStream::connect(address)?;
+    connection.set_read_timeout(Some(Duration::from_secs(60)))?;
     let parameters = b"user\0me\0database\0db\0\0";
-    connection.write_all(&(parameters.len() as u32 + 8).to_be_bytes()).expect("the node reads");
-    connection.write_all(&(3u32 << 16).to_be_bytes()).expect("the node reads");
-    connection.write_all(parameters).expect("the node reads");
-    assert!(answer(&mut connection).0.starts_with('R'), "the node asks for no password");
-    connection
+    connection.write_all(&(parameters.len() as u32 + 8).to_be_bytes())?;
+    connection.write_all(&(3u32 << 16).to_be_bytes())?;
+    connection.write_all(parameters)?;
+    assert!(answer(&mut connection)?.0.starts_with('R'), "the node asks for no password");
+    Ok(connection)
 }
 
 /// What a statement answers: the values of all rows, what CommandComplete says, errors with their
 /// state.
 fn said(connection: &mut TcpStream, statement: &str) -> Vec<String> {
-    let (types, mut bytes) = ask(connection, statement);
+    try_said(connection, statement).expect("the node answers")
+}
+
+/// The same, of a node that may be killed.
+fn try_said(connection: &mut TcpStream, statement: &str) -> io::Result<Vec<String>> {
+    let (types, mut bytes) = try_ask(connection, statement)?;
     let mut said = Vec::new();
     for kind in types.chars() {
         // Messages are without their heads, so each has to be taken apart to find the next.
@@ -93,15 +103,19 @@ fn said(connection: &mut TcpStream, statement: &str) -> Vec<String> {
             _ => {}
         }
     }
-    said
+    Ok(said)
 }
 
 fn ask(connection: &mut TcpStream, statement: &str) -> (String, Vec<u8>) {
+    try_ask(connection, statement).expect("the node answers")
+}
+
+fn try_ask(connection: &mut TcpStream, statement: &str) -> io::Result<(String, Vec<u8>)> {
     let mut message = vec![b'Q'];
     message.extend((statement.len() as u32 + 5).to_be_bytes());
     message.extend(statement.as_bytes());
     message.push(0);
-    connection.write_all(&message).expect("the node reads");
+    connection.write_all(&message)?;
     answer(connection)
 }
 
@@ -184,4 +198,101 @@ fn tables_are_made_at_one_node_used_at_all_and_there_after_all_were_killed() {
     assert_eq!(said(&mut again, "select n from all_over"), ["7", "SELECT 1"]);
     assert_eq!(said(&mut again, "drop table t; select * from t"), ["DROP TABLE", "42P01"]);
     assert_eq!(said(&mut again, "drop table t"), ["DROP TABLE"], "the error took the first back");
+}
+
+/// Moves amounts between rows, with a note of each move, until it is told to stop. Returns the
+/// moves that were acknowledged.
+fn moves(address: &str, client: usize, stop: &AtomicBool) -> Vec<usize> {
+    let mut done = Vec::new();
+    let mut connection = None;
+    for round in 0.. {
+        if stop.load(SeqCst) {
+            break;
+        }
+        let Some(session) = &mut connection else {
+            std::thread::sleep(Duration::from_millis(20));
+            connection = try_session(address).ok();
+            continue;
+        };
+        let (from, to) = ((client * 31 + round * 7) % 40, (client * 17 + round * 13 + 1) % 40);
+        let statements = [
+            "begin".to_owned(),
+            format!("update account set n = n - 1 where id = {from}"),
+            format!("update account set n = n + 1 where id = {to}"),
+            format!("insert into move values ({client}, {round}, 'move {client} {round}')"),
+            "commit".to_owned(),
+        ];
+        for statement in statements {
+            match try_said(session, &statement) {
+                Ok(said) if said == ["COMMIT"] => done.push(round),
+                Ok(said) if ["BEGIN", "UPDATE 1", "INSERT 0 1"].contains(&said[0].as_str()) => {}
+                // A conflict, a node that is gone, or one that does not serve yet.
+                Ok(said) if ["40001", "40003", "57P03", "08006"].contains(&said[0].as_str()) => {
+                    if try_said(session, "rollback").is_err() {
+                        connection = None;
+                    }
+                    break;
+                }
+                Ok(said) => panic!("{statement}: {said:?}"),
+                Err(_) => {
+                    connection = None;
+                    break;
+                }
+            }
+        }
+    }
+    done
+}
+
+/// What was acknowledged outlives nodes that are killed, and indexes have what their tables have.
+#[test]
+fn indexed_tables_outlive_nodes_that_are_killed_under_sessions() {
+    let mut scene = Scene::under("durability = \"sync\"\n", &[1, 2, 1]).with_sql();
+    (1..=3).for_each(|id| scene.start(id));
+    let addresses: Vec<String> = scene.sql.iter().map(|port| format!("127.0.0.1:{port}")).collect();
+    let mut one = session(&addresses[0]);
+    until("all are there", || scene.status().1.then_some(()));
+    let made = "create table account (id int primary key, n int not null); create index by_n on account (n); \
+                create table move (client int, round int, note text unique, primary key (client, round)); \
+                insert into account select g, 100 from generate_series(0, 39) g";
+    assert_eq!(said(&mut one, made), ["CREATE TABLE", "CREATE INDEX", "CREATE TABLE", "INSERT 0 40"]);
+    drop(one);
+    let stop = AtomicBool::new(false);
+    let done: Vec<Vec<usize>> = std::thread::scope(|scope| {
+        let (stop, addresses) = (&stop, &addresses);
+        let clients: Vec<_> =
+            (0..6).map(|client| scope.spawn(move || moves(&addresses[client % 3], client, stop))).collect();
+        for id in [2, 1, 3, 2] {
+            std::thread::sleep(Duration::from_millis(700));
+            scene.kill(id);
+            std::thread::sleep(Duration::from_millis(200));
+            scene.start(id);
+            until("all are there again", || scene.status().1.then_some(()));
+        }
+        std::thread::sleep(Duration::from_millis(500));
+        stop.store(true, SeqCst);
+        clients.into_iter().map(|client| client.join().expect("a client ends")).collect()
+    });
+    let mut again = session(&addresses[1]);
+    let sums = "select sum(n), count(*) from account";
+    let whole = until("nothing is in doubt any more", || {
+        let found = said(&mut again, sums);
+        (found.len() == 3).then_some(found)
+    });
+    assert_eq!(whole, ["4000", "40", "SELECT 1"]);
+    for (client, rounds) in done.iter().enumerate() {
+        assert!(!rounds.is_empty(), "client {client} has done nothing");
+        for round in rounds.iter().step_by(1 + rounds.len() / 50) {
+            let note = format!("select round from move where note = 'move {client} {round}'");
+            assert_eq!(said(&mut again, &note), [round.to_string(), "SELECT 1".to_owned()]);
+        }
+        let count = format!("select count(*) >= {} from move where client = {client}", rounds.len());
+        assert_eq!(said(&mut again, &count), ["t", "SELECT 1"]);
+    }
+    let by_index = "select count(*) from (select n, count(*) as c from account group by n) g \
+                    where c <> (select count(*) from account a where a.n = g.n)";
+    assert_eq!(said(&mut again, by_index), ["0", "SELECT 1"]);
+    let by_note = "select count(*) from move m where not exists \
+                   (select from move o where o.note = m.note and o.round = m.round)";
+    assert_eq!(said(&mut again, by_note), ["0", "SELECT 1"]);
 }
