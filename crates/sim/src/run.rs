@@ -475,6 +475,7 @@ impl Setting {
             let seconds = patience_ns / 1_000_000_000;
             format!("{} clients are not done {seconds} s after all faults ended", running.get())
         });
+        let stuck = stuck.or_else(|| self.await_shards(plan));
         self.rest();
         if let Some(recorder) = &self.recorder {
             recorder.attempts(&left.borrow().attempts);
@@ -499,6 +500,29 @@ impl Setting {
             assert!(kept.is_some(), "what was loaded is written");
         }
         self.world.spare(false);
+    }
+
+    /// If shards log, waits until all serve: a machine may have crashed just before the faults ended,
+    /// when no client of it was left. Returns which shard does not come back.
+    fn await_shards(&mut self, plan: &Plan) -> Option<String> {
+        let logging = if plan.logs { self.data_shards } else { 0 };
+        for shard in self.shards().take(logging) {
+            let serves = self.run_on(shard, |shard| async move {
+                while !shard.serves() {
+                    shard.sleep(LOOK_NS).await;
+                }
+            });
+            if serves.is_none() {
+                let seconds = PATIENCE_NS / 1_000_000_000;
+                return Some(format!("shard {} does not serve {seconds} s after all faults ended", shard.0));
+            }
+        }
+        // The cut passes what the fastest clock has stamped when that of the first shard has.
+        if plan.to_cut {
+            let until_ns = self.world.now() + self.settled_ns();
+            self.go_on(until_ns, || false);
+        }
+        None
     }
 
     /// Has slots move between shards with data, one time after the other, as long as clients run.

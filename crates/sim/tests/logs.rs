@@ -29,6 +29,18 @@ fn machines_with_data_crash_and_nothing_that_was_answered_is_lost() {
 }
 
 #[test]
+fn a_world_is_judged_when_the_shards_that_crashed_last_are_back() {
+    // All clients are done before a shard that crashed serves again, or before the clock of the
+    // first shard is where another has stamped.
+    for (seed, to_cut) in [(500573, true), (502394, true), (503038, false)] {
+        let knobs = vec![("crashes_per_s".to_owned(), "10".to_owned())];
+        let selection = Selection { logs: true, to_cut, knobs, ..Selection::default() };
+        let outcome = run(&Plan::drawn(seed, &selection).expect("the knob exists"), None);
+        assert_eq!(outcome.violations, [], "seed {seed}");
+    }
+}
+
+#[test]
 fn a_database_that_does_not_wait_for_its_disk_goes_back_to_one_timestamp() {
     let (mut blackouts, mut committed, mut lost, mut from_images) = (0, 0, 0, 0);
     for seed in 0..WORLDS {

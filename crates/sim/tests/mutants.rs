@@ -28,6 +28,7 @@ fn shows(mutant: Mutant) -> Option<&'static str> {
         Mutant::HeldForEver => Some("garbage"),
         Mutant::VotesKept => Some("vote left behind"),
         Mutant::GraphKept => Some("graph left behind"),
+        Mutant::UnclosedToldOnce => Some("not kept"),
         _ => None,
     }
 }
@@ -80,9 +81,8 @@ fn selection(mutant: Mutant) -> Selection {
         LocksNotRestored | OneFate => ("occ", ""),
         CeilingForgotten => ("occ", "dst"),
         LeavingNotLogged | ArrivalNotLogged | ParcelForgotten | ImageDuringMove | MapNotInImage => ("", ""),
-        ClosesOverOwner | CutNotOnDisk | OwnCut | CutIgnored | EraIgnored | EraNotLogged | ImageAboveCut => {
-            ("", "dst")
-        }
+        ClosesOverOwner | CutNotOnDisk | OwnCut | CutIgnored | EraIgnored | EraNotLogged | ImageAboveCut
+        | UnclosedToldOnce => ("", "dst"),
         LogRecycledEarly | ImageOfUnstable | VotesNotInImage | LockedNotInImage | ImageReadFromEnd => {
             ("", "")
         }
@@ -158,16 +158,15 @@ fn selection(mutant: Mutant) -> Selection {
                 ..selected
             }
         }
-        ClosesOverOwner | CutNotOnDisk | OwnCut | CutIgnored | EraIgnored | EraNotLogged | ImageAboveCut => {
-            Selection {
-                logs: true,
-                to_cut: true,
-                knobs: [("crashes_per_s", "20"), ("down_ns", "20000000")]
-                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
-                    .into(),
-                ..selected
-            }
-        }
+        ClosesOverOwner | CutNotOnDisk | OwnCut | CutIgnored | EraIgnored | EraNotLogged | ImageAboveCut
+        | UnclosedToldOnce => Selection {
+            logs: true,
+            to_cut: true,
+            knobs: [("crashes_per_s", "20"), ("down_ns", "20000000")]
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into(),
+            ..selected
+        },
         // Other voters have to be away when an image is taken.
         VotesNotInImage => Selection {
             logs: true,

@@ -220,6 +220,8 @@ mutants! {
     EraNotLogged = "era-not-logged",
     /// An image counts although the cut has not passed what is in it.
     ImageAboveCut = "image-above-cut",
+    /// A shard says only once in its life that it has a stamp above the cut.
+    UnclosedToldOnce = "unclosed-told-once",
 }
 
 #[cfg(feature = "mutants")]

@@ -106,7 +106,7 @@ impl<S: Scheme> Base<S> {
         let Some(cut) = &mut journal.cut else { return Handled::Done };
         cut.known.raise(known);
         if cut.on_disk >= to {
-            cut.has_told &= largest > cut.known;
+            cut.has_told &= largest > cut.known || planted(Mutant::UnclosedToldOnce);
             return Handled::Reply(CommonReply::Closed(largest));
         }
         if cut.standing.closed < to {
