@@ -134,7 +134,9 @@ impl Sample {
 /// What must come to an end before the data is audited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unsettled {
-    /// Transactions of other processes that shards still remember.
+    /// Transactions of other processes that shards of the benchmark's processes still remember; of a
+    /// running cluster's nodes, those whose outcome they do not know. A node also remembers
+    /// outcomes for the last transactions of a client that was killed, until another has its place.
     pub votes: u64,
     /// Outcomes that shards have reported to an oracle so far.
     pub reported: u64,
@@ -159,7 +161,7 @@ impl Unsettled {
 
     /// As a condition of a run.
     pub fn check(self, pair: Pair) -> Check {
-        let mut detail = format!("{} votes or locks are left", self.votes);
+        let mut detail = format!("{} transactions are not settled", self.votes);
         if pair.has_oracle() {
             detail += &format!("; the oracle has published {} of {}", self.published, self.reported);
         }
@@ -689,7 +691,7 @@ impl Site {
     fn unsettled(&self) -> Result<Unsettled, String> {
         let mut open = Unsettled::default();
         for state in self.states()? {
-            open.votes += state.shards.iter().map(|shard| shard.votes).sum::<u64>();
+            open.votes += state.shards.iter().map(|shard| shard.in_doubt).sum::<u64>();
             // Numbers of all clients there ever were, this one included.
             if let Some(oracle) = state.oracle {
                 let own = |shard| self.engine.status(shard).unpublished;
