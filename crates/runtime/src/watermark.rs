@@ -26,7 +26,9 @@
 //! by the same rule among themselves. A process that has lost its last channel to a shard here
 //! holds nothing back; one from which no watermark has come yet holds everything back. A process
 //! that comes back may be behind what was dropped meanwhile; from then on W may be lower than it
-//! was, and nothing more is dropped that the process may read.
+//! was, and nothing more is dropped that the process may read. A process that begins again may be
+//! back over one channel before it is missed on another, and its new *life* may be behind the
+//! former one: with its first channel the former life's watermark is void, as after an absence.
 //!
 //! The cost of looking at all shards in every update would grow with their number. So with many
 //! shards each looks only now and then, and the watermark is a few updates older.
@@ -99,11 +101,20 @@ pub struct LowWater {
 struct Other {
     /// Channels between its shards and those of this process. Locked until the watermark says that
     /// the first one is there, or that the last one is gone: a shard that has lost the last one
-    /// must not say so after another has connected the first.
-    channels: RwLock<usize>,
+    /// must not say so after another has connected the first. Nor may a watermark of a former life
+    /// be stored after the present one has connected.
+    channels: RwLock<Channels>,
     /// How often it has begun to be absent.
     absences: AtomicU64,
     watermark: Published,
+}
+
+/// The channels to another process.
+#[derive(Debug, Default)]
+struct Channels {
+    count: usize,
+    /// The last life of the process that any of them was connected in.
+    life: Option<u64>,
 }
 
 impl LowWater {
@@ -117,7 +128,7 @@ impl LowWater {
     /// absent.
     pub fn among(shards: std::ops::Range<usize>, slots: usize, others: &[usize]) -> Arc<LowWater> {
         let other = |&process: &usize| {
-            let (channels, absences) = (RwLock::new(0), AtomicU64::new(0));
+            let (channels, absences) = (RwLock::new(Channels::default()), AtomicU64::new(0));
             (process, Other { channels, absences, watermark: Published::new(slots, 0) })
         };
         Arc::new(LowWater {
@@ -136,37 +147,13 @@ impl LowWater {
 
     /// Another process is not running, and has begun no snapshot.
     pub fn absent(&self, process: usize) {
-        if let Some((_, other)) = self.others.iter().find(|(other, _)| *other == process) {
-            other.absences.fetch_add(1, SeqCst);
-        }
-        self.hear(process, |_| u64::MAX, &[]);
-    }
-
-    /// Another process has sent its watermark and what it holds. A missing slot counts as 0.
-    fn heard(&self, process: usize, watermark: &[u64], held: &[Held]) {
-        self.hear(process, |slot| watermark.get(slot).copied().unwrap_or_default(), held);
-    }
-
-    /// A channel to a shard of another process was connected or reset.
-    fn connected(&self, process: usize, up: bool) {
-        let Some((_, other)) = self.others.iter().find(|(other, _)| *other == process) else { return };
-        let mut channels = other.channels.write().expect("nothing panics under this lock");
-        let before = *channels;
-        *channels = if up { before + 1 } else { before - 1 };
-        match (before, *channels) {
-            (0, _) => self.heard(process, &[], &[]),
-            (_, 0) => self.absent(process),
-            _ => {}
+        if let Some(other) = self.other(process) {
+            other.absent();
         }
     }
 
-    fn hear(&self, process: usize, watermark: impl Fn(usize) -> u64, held: &[Held]) {
-        let Some((_, other)) = self.others.iter().find(|(other, _)| *other == process) else { return };
-        let slots = other.watermark.slots.len();
-        other.watermark.hold(grouped(held.iter().map(|held| held.clone().padded(slots)).collect()));
-        for (slot, known) in other.watermark.slots.iter().enumerate() {
-            known.store(watermark(slot), SeqCst);
-        }
+    fn other(&self, process: usize) -> Option<&Other> {
+        self.others.iter().find(|(other, _)| *other == process).map(|(_, other)| other)
     }
 
     fn min(&self, slot: usize) -> u64 {
@@ -176,6 +163,52 @@ impl LowWater {
     fn min_elsewhere(&self, slot: usize) -> u64 {
         let known = self.others.iter().map(|(_, other)| other.watermark.slots[slot].load(SeqCst));
         known.min().unwrap_or(u64::MAX)
+    }
+}
+
+impl Other {
+    /// The process is not running.
+    fn absent(&self) {
+        self.absences.fetch_add(1, SeqCst);
+        self.hear(|_| u64::MAX, &[]);
+    }
+
+    /// The process has sent its watermark and what it holds, in this life. A missing slot counts
+    /// as 0.
+    fn heard(&self, life: u64, watermark: &[u64], held: &[Held]) {
+        let channels = self.channels.read().expect("nothing panics under this lock");
+        if channels.life == Some(life) {
+            self.hear(|slot| watermark.get(slot).copied().unwrap_or_default(), held);
+        }
+    }
+
+    /// A channel to one of its shards was connected, in this life, or was reset (`None`).
+    fn connected(&self, life: Option<u64>) {
+        let mut channels = self.channels.write().expect("nothing panics under this lock");
+        if life.is_none() {
+            channels.count -= 1;
+            if channels.count == 0 {
+                self.absent();
+            }
+            return;
+        }
+        let begins_again = channels.count > 0 && life > channels.life;
+        if begins_again {
+            self.absences.fetch_add(1, SeqCst);
+        }
+        if begins_again || channels.count == 0 {
+            self.hear(|_| 0, &[]);
+        }
+        channels.count += 1;
+        channels.life = channels.life.max(life);
+    }
+
+    fn hear(&self, watermark: impl Fn(usize) -> u64, held: &[Held]) {
+        let slots = self.watermark.slots.len();
+        self.watermark.hold(grouped(held.iter().map(|held| held.clone().padded(slots)).collect()));
+        for (slot, known) in self.watermark.slots.iter().enumerate() {
+            known.store(watermark(slot), SeqCst);
+        }
     }
 }
 
@@ -246,22 +279,33 @@ impl Watermark {
         self.all.shards[self.me].hold(grouped(held));
     }
 
-    /// Another process has sent its watermark and what it holds. A missing slot counts as 0.
-    pub fn heard(&self, process: usize, watermark: &[u64], held: &[Held]) {
-        self.all.heard(process, watermark, held);
+    /// Another process has sent its watermark and what it holds, over a channel to this life. A
+    /// missing slot counts as 0.
+    pub fn heard(&self, process: usize, life: u64, watermark: &[u64], held: &[Held]) {
+        if let Some(other) = self.all.other(process) {
+            other.heard(life, watermark, held);
+        }
     }
 
-    /// A channel between this shard and one of another process was connected or reset. A process
-    /// without a channel to any shard here is gone.
-    pub fn connected(&mut self, process: usize, up: bool) {
-        self.all.connected(process, up);
+    /// A channel between this shard and one of another process was connected, in this life, or was
+    /// reset (`None`). A process without a channel to any shard here is gone.
+    pub fn connected(&mut self, process: usize, life: Option<u64>) {
+        if let Some(other) = self.all.other(process) {
+            other.connected(life);
+        }
         self.rest = 0;
     }
 
-    /// How often another process has begun to be absent. Meanwhile nothing is kept for it.
+    /// How often another process has begun to be absent, or another life of it to be there.
+    /// Meanwhile nothing is kept for it.
     pub fn absences(&self, process: usize) -> u64 {
-        let other = self.all.others.iter().find(|(other, _)| *other == process);
-        other.map_or(0, |(_, other)| other.absences.load(SeqCst))
+        self.all.other(process).map_or(0, |other| other.absences.load(SeqCst))
+    }
+
+    /// The last life of another process that a shard of this one has met.
+    pub fn life(&self, process: usize) -> Option<u64> {
+        let channels = self.all.other(process)?.channels.read();
+        channels.expect("nothing panics under this lock").life
     }
 
     /// This shard has something to drop and waits for the others' watermarks.
@@ -366,25 +410,49 @@ mod tests {
         let mut mine = Watermark::new(all, ShardId(4));
         mine.update(&mut [10]);
         assert_eq!((mine.current(), mine.here()), (&[0][..], &[10][..]), "nothing was heard of the other");
-        mine.connected(0, true);
-        mine.heard(0, &[7], &[]);
+        mine.connected(0, Some(1));
+        mine.heard(0, 1, &[7], &[]);
         mine.update(&mut [11]);
         assert_eq!((mine.current(), mine.here()), (&[7][..], &[11][..]));
-        mine.connected(0, true);
-        mine.connected(0, false);
+        mine.connected(0, Some(1));
+        mine.connected(0, None);
         mine.update(&mut [11]);
         assert_eq!(mine.current(), [7], "one of two channels is left");
-        mine.connected(0, false);
+        mine.connected(0, None);
         mine.update(&mut [12]);
         assert_eq!(mine.current(), [12]);
-        mine.connected(0, true);
-        mine.heard(0, &[9], &[]);
+        mine.connected(0, Some(1));
+        mine.heard(0, 1, &[9], &[]);
         mine.update(&mut [13]);
         assert_eq!(mine.current(), [9], "nothing more is dropped that it may read");
-        mine.heard(0, &[], &[]);
+        mine.heard(0, 1, &[], &[]);
         mine.update(&mut [14]);
         assert_eq!(mine.current(), [0], "without a watermark it holds everything back");
         assert_eq!(mine.here(), [14], "it never falls");
+    }
+
+    #[test]
+    fn the_watermark_of_a_life_that_is_over_is_void_although_it_is_not_missed_on_all_channels() {
+        let all = LowWater::among(0..2, 1, &[1]);
+        let (mut first, mut second) =
+            (Watermark::new(all.clone(), ShardId(0)), Watermark::new(all, ShardId(1)));
+        first.connected(1, Some(5));
+        second.connected(1, Some(5));
+        first.heard(1, 5, &[70], &[Held::one(vec![60], Timestamp(60), ShardId(2))]);
+        first.update(&mut [90]);
+        assert_eq!((first.current(), first.absences(1)), (&[70][..], 0));
+        // The other process has begun again, and its clock is at 40 now.
+        second.connected(1, None);
+        second.connected(1, Some(6));
+        first.heard(1, 5, &[80], &[]);
+        first.update(&mut [95]);
+        assert_eq!((first.current(), first.held()), (&[0][..], &[][..]), "nothing was heard of this life");
+        assert_eq!((first.absences(1), first.life(1)), (1, Some(6)));
+        first.connected(1, None);
+        first.connected(1, Some(6));
+        first.heard(1, 6, &[40], &[]);
+        first.update(&mut [96]);
+        assert_eq!((first.current(), first.absences(1)), (&[40][..], 1));
     }
 
     #[test]
@@ -393,8 +461,8 @@ mod tests {
         let all = LowWater::among(0..2, 1, &[1]);
         let mut a = Watermark::new(all.clone(), ShardId(0));
         let mut b = Watermark::new(all, ShardId(1));
-        a.connected(1, true);
-        a.heard(1, &[50], &[one(3)]);
+        a.connected(1, Some(1));
+        a.heard(1, 1, &[50], &[one(3)]);
         a.hold(vec![one(7), one(5)]);
         assert!(a.update(&mut [10]));
         assert_eq!((a.current(), a.held()), (&[10][..], &[one(3), one(5), one(7)][..]));
@@ -405,12 +473,12 @@ mod tests {
         b.update(&mut [20]);
         assert_eq!((b.current(), b.held()), (&[20][..], &[one(3), one(5), one(7)][..]));
         a.hold(vec![one(7)]);
-        a.heard(1, &[50], &[]);
+        a.heard(1, 1, &[50], &[]);
         assert!(b.update(&mut [60]));
         assert_eq!((b.current(), b.held()), (&[50][..], &[one(7)][..]));
         // A process that is gone holds nothing.
-        a.heard(1, &[50], &[one(8)]);
-        a.connected(1, false);
+        a.heard(1, 1, &[50], &[one(8)]);
+        a.connected(1, None);
         b.update(&mut [60]);
         assert_eq!((b.current(), b.held()), (&[60][..], &[one(7)][..]));
     }

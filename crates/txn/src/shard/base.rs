@@ -206,21 +206,19 @@ impl Absence {
     /// A channel to a shard of the process was connected, in this life, or was reset. The clock of
     /// a new life may be behind what the former one no longer wanted.
     fn connected(&mut self, life: Option<u64>, floor: Timestamp, absences: u64) {
-        let Some(life) = life else {
+        if life.is_none() {
             self.left = floor;
             return;
-        };
-        self.forgotten = self.so_far(floor, absences);
-        self.known = absences;
-        if self.life.replace(life) != Some(life) {
-            self.forgotten = floor;
         }
+        self.forgotten = self.so_far(floor, absences, life);
+        (self.known, self.life) = (absences, life);
     }
 
     /// What was forgotten until now, should the process be absent, or be back without a channel to
-    /// this shard so far.
-    fn so_far(&self, floor: Timestamp, absences: u64) -> Timestamp {
-        match self.known != absences && floor > self.left {
+    /// this shard so far. `life` is the last that a shard of this process has met.
+    fn so_far(&self, floor: Timestamp, absences: u64, life: Option<u64>) -> Timestamp {
+        let begins_again = life.is_some() && self.life != life;
+        match begins_again || self.known != absences && floor > self.left {
             true => floor,
             false => self.forgotten,
         }
@@ -684,7 +682,7 @@ impl<S: Scheme> Base<S> {
         if let (true, Some(watermark), Some(&process)) =
             (news, &mut self.watermark, self.layout.processes.get(peer.index()))
         {
-            watermark.connected(process.into(), life.is_some());
+            watermark.connected(process.into(), life);
             let absences = watermark.absences(process.into());
             self.absences[usize::from(process)].connected(life, self.store.floor(), absences);
         }
@@ -703,7 +701,8 @@ impl<S: Scheme> Base<S> {
     pub(super) fn forgotten(&self) -> Vec<Timestamp> {
         let (floor, watermark) = (self.store.floor(), self.watermark.as_ref());
         let so_far = |(process, absence): (usize, &Absence)| {
-            absence.so_far(floor, watermark.map_or(0, |watermark| watermark.absences(process)))
+            let absences = watermark.map_or(0, |watermark| watermark.absences(process));
+            absence.so_far(floor, absences, watermark.and_then(|watermark| watermark.life(process)))
         };
         self.absences.iter().enumerate().map(so_far).collect()
     }

@@ -128,7 +128,7 @@ impl<S: Scheme> Base<S> {
                     // What it holds it holds itself, whatever it says.
                     let holder = self.layout.first_shard(process.into());
                     held.iter_mut().for_each(|held| held.holder = holder);
-                    watermark.heard(process.into(), low, held);
+                    watermark.heard(process.into(), self.votes.life(from), low, held);
                 }
                 return Handled::Done;
             }
