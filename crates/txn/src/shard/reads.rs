@@ -350,6 +350,39 @@ mod tests {
     }
 
     #[test]
+    fn rows_are_kept_for_a_process_that_is_back_before_all_shards_have_missed_it() {
+        let spec =
+            TableSpec::new("t", IndexKind::Ordered, Partitioning::Hash { bytes: 0 }).with_groups(&["row"]);
+        let layout = Layout { processes: [0, 0, 1].into(), ..Layout::in_one_process([spec], 2) };
+        let low_water = LowWater::among(0..2, 1, &[1]);
+        let base = |shard| Base::<Dst>::new(&layout, &scheme_config(shard, 2), low_water.clone());
+        let (mut first, mut second, client) = (base(0), base(1), ShardId(2));
+        first.connected(client, Some(5));
+        second.connected(client, Some(5));
+        let says = |base: &mut Base<Dst>| {
+            base.watermark.as_ref().expect("shards have one").heard(1, 5, &[1_000_000], &[]);
+        };
+        says(&mut first);
+        let (column, key) = (TableId(0).group(0), Key::of_u64(7));
+        let row = second.store.link(TableId(0), &key).row().expect("it is linked");
+        let txn = TxnId { coordinator: client, number: 6 };
+        for (stamp, value) in [(50, Some(&b"x"[..])), (150, None)] {
+            second.install(txn, At { row, column }, Timestamp(stamp), value);
+        }
+        // It begins again, with a clock that is behind. One shard hears of it before the other.
+        second.connected(client, None);
+        second.connected(client, Some(6));
+        says(&mut first);
+        for later in 1..4 {
+            second.pass(Timestamp(300 + later * 1_000_000));
+        }
+        let mut get = Reads::default();
+        get.get(column, key);
+        let fetched = second.fetch(txn, Some(&Timestamp(100)), &get).expect("it is not too old");
+        assert!(fetched.gets[0].value.is_some(), "the row was there at 100");
+    }
+
+    #[test]
     fn a_held_snapshot_is_not_too_old_for_rows_that_came_and_went_after_it() {
         let spec =
             TableSpec::new("t", IndexKind::Ordered, Partitioning::Hash { bytes: 0 }).with_groups(&["row"]);
