@@ -9,16 +9,21 @@ use crate::types::{Datum, Oid, compare, time};
 /// different kinds compare as the wider one.
 fn order(call: &Call<'_>) -> Ordering {
     let (left, right) = (call.at(0), call.at(1));
-    if call.types.first() == Some(&Oid::BPCHAR)
-        && let (Datum::Text(a), Datum::Text(b)) = (left, right)
-    {
-        return a.trim_end_matches(' ').as_bytes().cmp(b.trim_end_matches(' ').as_bytes());
-    }
     match (left, right) {
         (Datum::Timestamp(_) | Datum::Date(_), Datum::TimestampTz(b)) => moment(left, call).cmp(b),
         (Datum::TimestampTz(a), Datum::Timestamp(_) | Datum::Date(_)) => a.cmp(&moment(right, call)),
         (Datum::Date(_), Datum::Timestamp(b)) => local(left).cmp(b),
         (Datum::Timestamp(a), Datum::Date(_)) => a.cmp(&local(right)),
+        _ => of(call.type_of(0), left, right),
+    }
+}
+
+/// Compares two values of a type: blanks at the end of a `char(n)` do not count.
+pub fn of(oid: Oid, left: &Datum, right: &Datum) -> Ordering {
+    match (left, right) {
+        (Datum::Text(a), Datum::Text(b)) if oid == Oid::BPCHAR => {
+            a.trim_end_matches(' ').as_bytes().cmp(b.trim_end_matches(' ').as_bytes())
+        }
         _ => compare::compare(left, right),
     }
 }

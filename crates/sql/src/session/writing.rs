@@ -119,9 +119,14 @@ impl<W: World> Session<'_, W> {
         let table = writing.write.table.clone();
         let mut fresh = Vec::with_capacity(rows.len());
         let mut asked = Vec::new();
+        // The first row that is refused is the one that is told.
+        let mut refused = None;
         for (at, row) in rows.into_iter().enumerate() {
+            if let Err(error) = self.check_not_null(&table, &row) {
+                refused = Some((at, error));
+                break;
+            }
             writing.at = at;
-            self.check_not_null(&table, &row)?;
             let key = self.new_key(&table, &row, &mut writing.hidden)?;
             let uniques = Taken::keys(&table, &key, &row)?;
             asked.extend(uniques.iter().map(|(_, key)| key.clone()));
@@ -158,7 +163,9 @@ impl<W: World> Session<'_, W> {
                 }
             }
         }
-        Ok(())
+        let Some((at, error)) = refused else { return Ok(()) };
+        writing.at = at;
+        Err(error.into())
     }
 
     /// Changes the row that is in the way of a new one.
