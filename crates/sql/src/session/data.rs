@@ -104,6 +104,18 @@ impl<T> Data<T> {
         self.is_shared
     }
 
+    /// Whether what writes goes on in another transaction than tables were looked up in.
+    pub(super) fn is_left_to_write(&self) -> bool {
+        self.open.as_ref().is_none_or(|open| open.reads_only)
+    }
+
+    /// Rows are read in it.
+    pub(super) fn has_read(&mut self) {
+        if let Some(open) = &mut self.open {
+            open.has_read = true;
+        }
+    }
+
     /// Rows of tables that it has dropped are to be removed once it has committed.
     pub(super) fn leaves_rows(&mut self) {
         self.leaves_rows = true;
@@ -229,6 +241,11 @@ impl<W: World> Session<'_, W> {
     pub(super) async fn undo_to(&mut self, savepoint: usize) -> Result<(), Stop> {
         self.data.marks.truncate(savepoint + 1);
         let mark = self.data.marks.get(savepoint).copied().unwrap_or_default();
+        // What is lost is undone, and the next statement is told so.
+        if self.data.lost {
+            self.data.undo.truncate(mark);
+            return Ok(());
+        }
         self.data.forget_relations();
         while self.data.undo.len() > mark
             && let Some((space, key, value)) = self.data.undo.pop()

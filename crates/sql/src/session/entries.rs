@@ -21,6 +21,7 @@ impl<W: World> Session<'_, W> {
             Source::Range(range) => self.scan(range).await?,
             Source::Keys(space, keys) => {
                 let values = self.get(space, &keys).await?;
+                self.data.has_read();
                 let pairs = keys.into_iter().zip(values);
                 (pairs.filter_map(|(key, value)| Some((key, value?))).collect(), None)
             }
@@ -52,12 +53,13 @@ impl<W: World> Session<'_, W> {
             return Ok(());
         }
         let (before, after) = (entries(table, old)?, entries(table, new)?);
-        let mut changes = Vec::new();
+        let mut changes: Vec<Change> = Vec::new();
         for (place, (before, after)) in before.into_iter().zip(after).enumerate() {
             if before != after {
                 changes.push((place, before, after));
             }
         }
+        self.leave_to_others(table, &mut changes).await?;
         let is_new = |before: &Option<Entry>, after: &Entry| {
             !after.value.is_empty() && before.as_ref().is_none_or(|before| before.key != after.key)
         };
@@ -84,6 +86,22 @@ impl<W: World> Session<'_, W> {
         Ok(())
     }
 
+    /// Forgets entries of rows that they are not of: while a unique index is made, a row may have
+    /// none, and another one have its place.
+    async fn leave_to_others(&mut self, table: &Table, changes: &mut [Change]) -> Result<(), Stop> {
+        for (place, before, _) in changes {
+            let is_ready = table.indexes.get(*place).is_none_or(|index| index.is_ready);
+            let Some(entry) = before.as_ref().filter(|entry| !is_ready && !entry.value.is_empty()) else {
+                continue;
+            };
+            let found = self.get(space(table), std::slice::from_ref(&entry.key)).await?;
+            if found != [Some(entry.value.clone())] {
+                *before = None;
+            }
+        }
+        Ok(())
+    }
+
     /// Writes entries of which is known that no other row has them.
     pub(super) async fn put_entries(
         &mut self,
@@ -97,6 +115,9 @@ impl<W: World> Session<'_, W> {
         Ok(())
     }
 }
+
+/// An index by its place, and the entry of a row in it as it was and as it is to be.
+type Change = (usize, Option<Entry>, Option<Entry>);
 
 /// The entry of a row in each index; none if there is no row.
 fn entries(table: &Table, row: Option<(&[u8], &[Datum])>) -> Result<Vec<Option<Entry>>, SqlError> {
@@ -156,7 +177,10 @@ impl Taken {
     /// A row is not there any more.
     pub(super) fn remove(&mut self, table: &Table, row_key: &[u8], row: &[Datum]) -> Result<(), SqlError> {
         for entry in entries(table, Some((row_key, row)))?.into_iter().flatten() {
-            self.0.remove(&entry.key);
+            // While a unique index is made, it may be that of another row.
+            if self.0.get(&entry.key) == Some(&entry.value) {
+                self.0.remove(&entry.key);
+            }
         }
         self.0.remove(row_key);
         Ok(())

@@ -133,7 +133,7 @@ impl<W: World> Session<'_, W> {
             Some(Range { space: space(&table), high: key::after_prefix(&low), low, reverse: false });
         while let Some(range) = left.take() {
             left = self.fill(&table, place_of(&table, id)?, range, usize::MAX).await?;
-            self.check_cancelled()?;
+            self.check_time(self.deadline_us())?;
             self.world.pause().await;
         }
         let mut table = table;
@@ -176,7 +176,7 @@ impl<W: World> Session<'_, W> {
                 Err(Stop::Conflict(why)) => return Err(crate::session::conflict(why).into()),
                 Err(stop) => return Err(stop),
             }
-            self.check_cancelled()?;
+            self.check_time(self.deadline_us())?;
             self.world.pause().await;
         }
     }
