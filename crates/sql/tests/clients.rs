@@ -317,3 +317,20 @@ fn reserved_rows_are_waited_for_skipped_or_refused() {
     drop(two);
     assert_eq!(one.hear(), ["1", "00000"]);
 }
+
+/// A transaction reserves a thousand rows at most. Of what is beyond it leaves nothing behind.
+#[test]
+fn many_rows_that_were_reserved_are_free_again() {
+    if program("psql").is_none() {
+        eprintln!("NOT RUN: psql is not installed (apt-get install postgresql-client)");
+        return;
+    }
+    let port = plimsoll();
+    let [mut one, mut two] = [Conversation::begin(port), Conversation::begin(port)];
+    one.ask("create table t (id int primary key, n int)");
+    one.ask("insert into t select g, 0 from generate_series(1, 1100) g");
+    let all = "select count(*) from (select id from t for update skip locked) s";
+    assert_eq!(two.ask(all), ["1100", "00000"]);
+    one.ask("set lock_timeout = '2s'");
+    assert_eq!(one.ask("update t set n = 1 where id in (1, 1050)"), ["00000"]);
+}

@@ -158,8 +158,10 @@ pub fn now(call: &Call<'_>) -> Outcome {
     Ok(Datum::TimestampTz(call.context.transaction_us))
 }
 
-/// `statement_timestamp()`
+/// `statement_timestamp()`, which is another time if a statement is run again as a part of its
+/// transaction.
 pub fn statement_time(call: &Call<'_>) -> Outcome {
+    call.context.volatile.set(true);
     Ok(Datum::TimestampTz(call.context.statement_us))
 }
 

@@ -52,6 +52,9 @@ const DOUBLINGS: u32 = 10;
 /// A session: what a connection has between its messages.
 pub(super) struct Session<'a, W: World> {
     pub(super) world: &'a W,
+    /// Rows that its transaction is going to write. They are given back before the place is, which
+    /// another session may then take.
+    pub(super) reserved: Reserved,
     pub(super) place: Place,
     pub(super) settings: Settings,
     pub(super) transaction: Transaction,
@@ -72,12 +75,12 @@ pub(super) struct Session<'a, W: World> {
     generation: u64,
     /// When the message arrived that is being carried out, in microseconds since 2000.
     pub(super) statement_us: i64,
+    /// How long it has waited for rows that others had reserved, in microseconds.
+    pub(super) waited_us: i64,
     /// What it knows of texts.
     pub(super) cache: Cache,
     /// Descriptors that it has met, with their bytes.
     pub(super) decoded: BTreeMap<Name, (Vec<u8>, Relation)>,
-    /// Rows that its transaction is going to write.
-    pub(super) reserved: Reserved,
     /// What its transaction has said.
     pub(super) journal: Journal,
     /// Whether the statement at hand has called a function that may give something else each time.
@@ -159,6 +162,7 @@ impl<'a, W: World> Session<'a, W> {
             portals: BTreeMap::new(),
             cursors: BTreeMap::new(),
             statement_us: 0,
+            waited_us: 0,
             journal: Journal::new(),
             has_called_volatile: Cell::new(false),
             skipping: false,
@@ -463,7 +467,7 @@ impl<'a, W: World> Session<'a, W> {
 
     /// What is known before a statement is run for the first time.
     pub(super) fn tries<S: Stream>(&self, line: &Line<'_, S>) -> Tries {
-        let since_us = self.world.now_us();
+        let since_us = self.worked_us();
         Tries { since_us, count: 0, replies: line.out.len(), writes: line.writes }
     }
 
@@ -477,8 +481,8 @@ impl<'a, W: World> Session<'a, W> {
         tries: &mut Tries,
         line: &mut Line<'_, S>,
     ) -> Result<(), Stop> {
-        let waited_us = self.world.now_us().saturating_sub(tries.since_us);
-        let can = line.writes == tries.writes && waited_us < RETRIED_FOR_US;
+        let tried_us = self.worked_us().saturating_sub(tries.since_us);
+        let can = line.writes == tries.writes && tried_us < RETRIED_FOR_US;
         if !can || !matches!(stopped, Stop::Conflict(_)) {
             return Err(stopped);
         }
@@ -494,7 +498,13 @@ impl<'a, W: World> Session<'a, W> {
         let bound_us = FIRST_PAUSE_US << tries.count.min(DOUBLINGS);
         tries.count += 1;
         self.world.sleep(self.world.random() % bound_us).await;
-        Ok(self.check_cancelled()?)
+        Ok(self.check_time(self.deadline_us())?)
+    }
+
+    /// The time, in microseconds, without that in which it has waited for rows: what is tried again
+    /// for some time only is tried again after a long wait as well.
+    pub(super) fn worked_us(&self) -> i64 {
+        self.world.now_us().saturating_sub(self.waited_us)
     }
 
     /// Understands a statement: names, types, parameters.
@@ -613,7 +623,7 @@ pub(super) struct Rest {
 
 /// A statement that may be run again.
 pub(super) struct Tries {
-    /// When it was run first, in microseconds since 2000.
+    /// When it was run first, by [`Session::worked_us`].
     since_us: i64,
     /// How often it was run again.
     count: u32,

@@ -142,8 +142,7 @@ impl<W: World> Session<'_, W> {
                 other => other,
             })?;
             self.fuel.burn(CHUNK);
-            let deadline_us = self.timeout_us.map(|us| self.statement_us.saturating_add(us));
-            self.pause_if_spent(deadline_us, line).await?;
+            self.pause_if_spent(self.deadline_us(), line).await?;
         }
     }
 

@@ -9,7 +9,9 @@
 //!
 //! Only if an answer is another one now does the client get a serialization failure. No statement
 //! is run again that has called a function which gives something else each time, such as
-//! `random()`, or has done more than read and write rows; `now()` is the time of the first attempt.
+//! `random()` or `statement_timestamp()`, or has done more than read and write rows; `now()` is the
+//! time of the first attempt. Nor is one run again under other settings than it was run under: what
+//! it writes may depend on them, which no answer tells.
 
 use std::rc::Rc;
 
@@ -23,6 +25,7 @@ use crate::functions::confused;
 use crate::parse::Statement;
 use crate::types::{Datum, Format};
 use crate::wire::backend;
+use crate::{SqlError, SqlState};
 
 /// Bytes of statements and answers that are kept at most.
 const BYTES_MAX: usize = 256 << 10;
@@ -35,6 +38,12 @@ const FIRST_PAUSE_US: u64 = 50;
 
 /// How often it doubles: up to 50 ms.
 const DOUBLINGS: u32 = 10;
+
+/// Bytes that a statement takes beside its text and its values.
+const SAID_BYTES: usize = 128;
+
+/// Statements before one among which its text is looked for, so that it is counted once.
+const LOOKED_BACK: usize = 16;
 
 /// A statement that has been run.
 #[derive(Clone)]
@@ -63,7 +72,9 @@ pub(super) struct Journal {
     bytes: usize,
     /// Whether that is all that was said.
     is_whole: bool,
-    /// When it met the first conflict, in microseconds since 2000.
+    /// The generation of the settings that all of it was said under.
+    generation: Option<u64>,
+    /// When it met the first conflict, by [`Session::worked_us`].
     since_us: Option<i64>,
     /// How often it was run again.
     count: u32,
@@ -71,7 +82,15 @@ pub(super) struct Journal {
 
 impl Journal {
     pub(super) fn new() -> Journal {
-        Journal { of: 0, said: Vec::new(), bytes: 0, is_whole: true, since_us: None, count: 0 }
+        Journal {
+            of: 0,
+            said: Vec::new(),
+            bytes: 0,
+            is_whole: true,
+            generation: None,
+            since_us: None,
+            count: 0,
+        }
     }
 
     /// It is of this transaction from now on.
@@ -80,28 +99,48 @@ impl Journal {
             *self = Journal { of: transaction, ..Journal::new() };
         }
     }
+
+    /// Something was said that is not there.
+    fn give_up(&mut self) {
+        self.is_whole = false;
+        self.said.clear();
+    }
+
+    /// Bytes that a statement adds. A text that one before it stands in as well is there already.
+    fn bytes_of(&self, said: &Said) -> usize {
+        let mut before = self.said.iter().rev().take(LOOKED_BACK).filter_map(|(before, _)| before.text());
+        let text = said.text().filter(|text| !before.any(|it| Rc::ptr_eq(it, text)));
+        let values: usize = match said {
+            Said::Known(Known { parameters, .. }) | Said::Executed(_, parameters, _) => {
+                parameters.iter().map(crate::execute::rows::weight).sum()
+            }
+            _ => 0,
+        };
+        SAID_BYTES + text.map_or(0, |text| text.len()) + values
+    }
 }
 
 impl<W: World> Session<'_, W> {
     /// Notes a statement that was run, with the answer if all of it is there.
     pub(super) fn note(&mut self, said: Said, answer: Option<&[u8]>) {
-        self.journal.turn_to(self.transaction.ended());
         let is_again = !self.has_called_volatile.replace(false);
-        let bytes = answer.map_or(BYTES_MAX, <[u8]>::len) + said.bytes();
+        let generation = self.settings.generation();
+        let can_go_on = self.can_start_over() && is_again;
+        self.journal.generation = Some(generation);
+        let Some(answer) = answer.filter(|_| can_go_on) else { return self.journal.give_up() };
+        let bytes = answer.len() + self.journal.bytes_of(&said);
         self.journal.bytes = self.journal.bytes.saturating_add(bytes);
-        if !is_again || self.journal.bytes >= BYTES_MAX {
-            self.journal.is_whole = false;
-            self.journal.said.clear();
-        } else if self.journal.is_whole {
-            self.journal.said.push((said, answer.unwrap_or_default().to_vec()));
+        if self.journal.bytes >= BYTES_MAX {
+            self.journal.give_up();
+        } else {
+            self.journal.said.push((said, answer.to_vec()));
         }
     }
 
     /// Something was done that cannot be done again.
     pub(super) fn note_other(&mut self) {
         self.journal.turn_to(self.transaction.ended());
-        self.journal.is_whole = false;
-        self.journal.said.clear();
+        self.journal.give_up();
     }
 
     /// Notes a statement of a simple query that was run, or of the extended protocol that is no
@@ -152,23 +191,23 @@ impl<W: World> Session<'_, W> {
     /// Whether a conflict can be met by starting again.
     pub(super) fn can_start_over(&mut self) -> bool {
         self.journal.turn_to(self.transaction.ended());
-        self.journal.is_whole
+        let generation = self.settings.generation();
+        self.journal.is_whole && self.journal.generation.is_none_or(|said| said == generation)
     }
 
     /// Runs all statements of the transaction again, after it has met a conflict. Afterwards what
     /// has met it can be run again. If that cannot be, the conflict is the client's: an error, and
     /// none that could be met once more.
     pub(super) async fn replay(&mut self, stopped: Stop) -> Result<(), Stop> {
-        self.journal.turn_to(self.transaction.ended());
         let mut why = match stopped {
-            Stop::Conflict(why) if self.journal.is_whole => why,
+            Stop::Conflict(why) if self.can_start_over() => why,
             Stop::Conflict(why) => return Err(conflict(why).into()),
             stopped => return Err(stopped),
         };
-        let since_us = *self.journal.since_us.get_or_insert(self.world.now_us());
+        let now_us = self.worked_us();
+        let since_us = *self.journal.since_us.get_or_insert(now_us);
         loop {
-            let waited_us = self.world.now_us().saturating_sub(since_us);
-            if waited_us >= RETRIED_FOR_US {
+            if self.worked_us().saturating_sub(since_us) >= RETRIED_FOR_US {
                 return Err(conflict(why).into());
             }
             self.start_over().await;
@@ -177,12 +216,13 @@ impl<W: World> Session<'_, W> {
                 self.world.sleep(self.world.random() % bound_us).await;
             }
             self.journal.count += 1;
-            self.check_cancelled()?;
+            self.check_time(self.deadline_us())?;
             let said = std::mem::take(&mut self.journal.said);
             let result = self.say_again(&said).await;
             self.journal.said = said;
             match result {
                 Ok(true) => return Ok(()),
+                Err(Stop::Error(error)) if is_of_server(&error) => return Err(error.into()),
                 // An error is another answer, too.
                 Ok(false) | Err(Stop::Error(_)) => {
                     return Err(conflict("rows that it has read were changed by others").into());
@@ -269,16 +309,21 @@ pub(super) fn is_harmless(node: &NodeEnum) -> bool {
 }
 
 impl Said {
-    /// Bytes of what it keeps.
-    fn bytes(&self) -> usize {
+    /// The text that it stands in.
+    fn text(&self) -> Option<&Rc<str>> {
         match self {
-            Said::Simple(statement, _) => statement.text.len(),
-            Said::Known(Known { parameters, .. }) | Said::Executed(_, parameters, _) => {
-                parameters.iter().map(crate::execute::rows::weight).sum::<usize>()
-            }
-            Said::Savepoint | Said::Release(_) | Said::RollbackTo(_) => 1,
+            Said::Simple(_, text) => Some(text),
+            Said::Known(Known { prepared, .. }) | Said::Executed(prepared, ..) => Some(&prepared.text),
+            Said::Savepoint | Said::Release(_) | Said::RollbackTo(_) => None,
         }
     }
+}
+
+/// Whether an error tells nothing of rows: a client has asked for the end, time or memory is over,
+/// or the database is out of reach.
+fn is_of_server(error: &SqlError) -> bool {
+    let SqlState([class, kind, ..]) = error.state;
+    class == b'5' && (kind == b'3' || kind == b'7')
 }
 
 /// What answers go to that nobody gets.

@@ -10,7 +10,10 @@
 //! reserving; and reads need none.
 //!
 //! Whoever has waited has read what is no longer so. It starts again ([`super::journal`]) and keeps
-//! what it has reserved, so that nobody is before it the second time.
+//! what it has reserved, so that nobody is before it the second time. It gives up what it has done
+//! before it waits, because with locks in the database (two-phase locking) the one that it waits
+//! for could wait for it. A transaction that cannot start again keeps its locks: such a circle ends
+//! by `lock_timeout` or `statement_timeout` only.
 //!
 //! Two that wait for each other would wait for ever. A session waits for one row at a time, and all
 //! of them are behind one lock, so who asks last sees the circle: it gives back what it has reserved,
@@ -59,7 +62,7 @@ struct Row {
 
 /// What has become of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Answer {
+pub(super) enum Answer {
     /// The row is reserved.
     Granted,
     /// It waits in the row's queue.
@@ -73,7 +76,8 @@ impl Reservations {
         call(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn ask(&self, session: u32, key: &[u8], may_wait: bool) -> Answer {
+    /// Asks for a row, and for a place in its queue if it may wait.
+    pub(super) fn ask(&self, session: u32, key: &[u8], may_wait: bool) -> Answer {
         self.with(|table| {
             let Some(row) = table.rows.get_mut(key) else {
                 table.rows.insert(key.to_vec(), Row { holder: session, queue: VecDeque::new() });
@@ -111,8 +115,21 @@ impl Reservations {
         self.with(|table| table.leave(session));
     }
 
+    /// A session does not want the row any more that it waited for, and that it may have by now.
+    fn give_up(&self, session: u32, key: &[u8]) {
+        self.with(|table| {
+            table.leave(session);
+            table.release(session, key);
+        });
+    }
+
+    /// Whether another session has a row.
+    fn is_of_another(&self, session: u32, key: &[u8]) -> bool {
+        self.with(|table| table.rows.get(key).is_some_and(|row| row.holder != session))
+    }
+
     /// A session gives rows back.
-    fn release(&self, session: u32, keys: &BTreeSet<Vec<u8>>) {
+    pub(super) fn release(&self, session: u32, keys: &BTreeSet<Vec<u8>>) {
         self.with(|table| keys.iter().for_each(|key| table.release(session, key)));
     }
 }
@@ -183,15 +200,20 @@ impl Drop for Reserved {
     }
 }
 
-/// A session that waits, unless it is dropped before it has the row.
+/// A session that waits for a row. If it is dropped before it has got it, it does not want it.
 struct Waiting<'a> {
     table: &'a Reservations,
     session: u32,
+    key: &'a [u8],
+    has_got: bool,
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.table.leave(self.session);
+        // The row may have come to it since it looked.
+        if !self.has_got {
+            self.table.give_up(self.session, self.key);
+        }
     }
 }
 
@@ -214,9 +236,18 @@ impl<W: World> Session<'_, W> {
             }
             Answer::Waits => {}
         }
-        self.wait_for(key, deadline_us).await?;
+        let starts_over = self.can_start_over();
+        // The other one may wait for locks that this one has in the database. With savepoints they
+        // are kept, since an error of this statement need not be the end of the block.
+        if starts_over && self.transaction.level() == 0 {
+            self.abandon().await;
+        }
+        let since_us = self.world.now_us();
+        let waited = self.wait_for(key, deadline_us).await;
+        self.waited_us += self.world.now_us().saturating_sub(since_us);
+        waited?;
         self.reserved.keys.insert(key.to_vec());
-        match self.can_start_over() {
+        match starts_over {
             true => Err(Stop::Conflict("another transaction was writing the same row")),
             // If the other one has not written after all, this one can still commit.
             false => Ok(()),
@@ -233,9 +264,7 @@ impl<W: World> Session<'_, W> {
         if self.reserved.keys.contains(&key) {
             return Ok(true);
         }
-        if wait != Wait::Block
-            && self.reserved.table().ask(self.reserved.session, &key, false) == Answer::Waits
-        {
+        if wait != Wait::Block && !self.take(&key) {
             if wait == Wait::Skip {
                 return Ok(false);
             }
@@ -249,6 +278,19 @@ impl<W: World> Session<'_, W> {
             return Err(Stop::Conflict("another transaction has written a row that was to be reserved"));
         }
         Ok(true)
+    }
+
+    /// Reserves a row if no other session has it. Says whether none has.
+    fn take(&mut self, key: &[u8]) -> bool {
+        let (table, session) = (self.reserved.table(), self.reserved.session);
+        if self.reserved.keys.len() >= RESERVED_MAX {
+            return !table.is_of_another(session, key);
+        }
+        let is_free = table.ask(session, key, false) == Answer::Granted;
+        if is_free {
+            self.reserved.keys.insert(key.to_vec());
+        }
+        is_free
     }
 
     /// Whether a row is another one by now than the transaction sees.
@@ -270,7 +312,7 @@ impl<W: World> Session<'_, W> {
         let (table, session) = (self.reserved.table(), self.reserved.session);
         let since_us = self.world.now_us();
         let limit_us = self.settings.number("lock_timeout").saturating_mul(1000);
-        let waiting = Waiting { table, session };
+        let mut waiting = Waiting { table, session, key, has_got: false };
         loop {
             let before = u64::try_from(table.before(session, key)).unwrap_or(u64::MAX);
             if before == 0 {
@@ -284,7 +326,7 @@ impl<W: World> Session<'_, W> {
                 return Err(SqlError::new(SqlState::LOCK_NOT_AVAILABLE, error));
             }
         }
-        drop(waiting);
+        waiting.has_got = true;
         Ok(())
     }
 }
@@ -331,6 +373,20 @@ mod tests {
         assert_eq!(table.before(1, b"b"), 0);
         assert_eq!(table.ask(1, b"c", true), Answer::Waits);
         assert_eq!(table.ask(2, b"a", true), Answer::Circle);
+    }
+
+    #[test]
+    fn a_row_is_given_back_that_came_when_it_was_wanted_no_more() {
+        let table = Reservations::default();
+        assert_eq!(table.ask(1, b"a", true), Answer::Granted);
+        for (session, has_got) in [(2, true), (3, false)] {
+            assert_eq!(table.ask(session, b"a", true), Answer::Waits);
+            let waiting = Waiting { table: &table, session, key: b"a", has_got };
+            table.release(session - 1, &keys(&["a"]));
+            assert_eq!(table.before(session, b"a"), 0);
+            drop(waiting);
+        }
+        assert_eq!(table.ask(4, b"a", false), Answer::Granted);
     }
 
     #[test]

@@ -59,7 +59,11 @@ impl<W: World> Session<'_, W> {
         if let Work::Query(query, _) = work
             && let Some(clause) = query.locks
         {
+            let (query, is_another) = (Rc::clone(query), self.data.is_left_to_write());
             self.open_to_write(&format!("SELECT {clause}")).await?;
+            if is_another && !self.is_current(&query).await? {
+                return Err(Stop::Conflict("a table was changed meanwhile"));
+            }
         }
         let mut rows: u64 = 0;
         while limit.is_none_or(|limit| rows < u64::from(limit)) {

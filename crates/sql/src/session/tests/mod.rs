@@ -5,6 +5,7 @@ mod running;
 mod simple;
 mod start;
 mod transactions;
+mod writers;
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -71,16 +72,19 @@ impl World for Still {
         (self.during.borrow_mut())();
     }
 
-    async fn sleep(&self, _us: u64) {}
+    async fn sleep(&self, us: u64) {
+        self.now_us.set(self.now_us.get() + i64::try_from(us).unwrap_or(0));
+        (self.during.borrow_mut())();
+    }
 }
 
 fn world() -> Still {
-    Still {
-        now_us: Cell::new(0),
-        pauses: Cell::new(0),
-        during: RefCell::new(Box::new(|| ())),
-        store: Memory::default(),
-    }
+    world_over(Memory::default())
+}
+
+/// A world over a database that others may use as well.
+fn world_over(store: Memory) -> Still {
+    Still { now_us: Cell::new(0), pauses: Cell::new(0), during: RefCell::new(Box::new(|| ())), store }
 }
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {
@@ -109,6 +113,15 @@ fn talk(sends: &[Vec<u8>]) -> Vec<String> {
     let answers = shown(&raw(all));
     let ready = answers.iter().position(|answer| answer == "Z I").expect("the session begins");
     answers[ready + 1..].to_vec()
+}
+
+/// What simple queries are answered in a world.
+fn ask_in(world: &Still, places: &Arc<Places>, queries: &[&str]) -> Vec<String> {
+    let mut sends = vec![start(0, &[("user", "u"), ("database", "d")])];
+    sends.extend(queries.iter().map(|text| query(text)));
+    let answers = shown(&served(sends, world, places).received);
+    let ready = answers.iter().position(|answer| answer == "Z I").expect("the session begins");
+    answers[ready + 1..].iter().filter(|answer| !answer.starts_with('Z')).cloned().collect()
 }
 
 /// What simple queries are answered.
