@@ -9,7 +9,7 @@ use super::names::strings;
 use super::plan::{Aggregated, Direction, Expr, Typed};
 use super::resolve::{self, Found};
 use super::{Analyzer, unsupported};
-use crate::functions::{self, Body, CastContext};
+use crate::functions::{self, Body, CastContext, list};
 use crate::types::Oid;
 use crate::{SqlError, SqlState};
 
@@ -55,6 +55,7 @@ impl<'a> Analyzer<'a> {
         let names = strings(&call.funcname);
         let name = match names.as_slice() {
             [name] | ["pg_catalog", name] => *name,
+            ["information_schema", "_pg_expandarray"] => "information_schema._pg_expandarray",
             [schema, name] => {
                 let arguments = self.expressions(&call.args)?;
                 let types: Vec<Oid> = arguments.iter().map(|argument| argument.oid).collect();
@@ -66,8 +67,8 @@ impl<'a> Analyzer<'a> {
             }
             _ => return Err(unsupported("a function of another database")),
         };
-        if call.over.is_some() {
-            return Err(self.at(location, unsupported("a window function")));
+        if let Some(over) = &call.over {
+            return self.window(call, over);
         }
         if call.agg_within_group {
             return Err(self.at(location, unsupported("WITHIN GROUP")));
@@ -89,6 +90,9 @@ impl<'a> Analyzer<'a> {
         let Some(found) = found.map_err(|error| self.unless_open(location, error))? else {
             return Err(self.at(location, resolve::no_function(&names.join("."), &types)));
         };
+        if list::reads_catalog(found.function) {
+            self.need_objects()?;
+        }
         let plain =
             call.agg_order.is_empty() && !call.agg_distinct && call.agg_filter.is_none() && !call.agg_star;
         match &found.function.body {

@@ -34,7 +34,7 @@ fn path(from: Oid, to: Oid, context: CastContext) -> Option<Path> {
             CastMethod::Text => Path::Text,
         });
     }
-    if let (Some(from), Some(to)) = (from.element(), to.element()) {
+    if let (Some(from), Some(to)) = (from.element(), to.element().filter(|_| !to.is_vector())) {
         return path(from, to, context).map(|inner| match inner {
             Path::Same => Path::Same,
             _ => Path::Each(from, to),
@@ -175,6 +175,7 @@ pub fn resolve_polymorphic(
         Oid::ANY_ELEMENT | Oid::ANY_NONARRAY => element.unwrap_or(Oid::TEXT),
         Oid::ANY_ARRAY => array.or_else(|| element.and_then(Oid::array)).unwrap_or(Oid::TEXT_ARRAY),
         Oid::ANY_COMPATIBLE | Oid::ANY_COMPATIBLE_NONARRAY => common,
+        Oid::EXPANDED => Oid::numbered(element.unwrap_or(Oid::TEXT)),
         Oid::ANY_COMPATIBLE_ARRAY => common.array().unwrap_or(Oid::TEXT_ARRAY),
         other => other,
     };

@@ -49,7 +49,7 @@ impl<'a> Analyzer<'a> {
                 row.push(self.to_common_type(value, oid, "VALUES")?.expr);
             }
             let name = format!("column{}", place + 1);
-            let column = Column { name, oid, modifier: if same { first } else { -1 } };
+            let column = Column { name, oid, modifier: if same { first } else { -1 }, origin: None };
             outputs.push(Output { column, location: -1 });
         }
         Ok((Plan::Values(exprs), outputs))
@@ -89,6 +89,7 @@ impl<'a> Analyzer<'a> {
                 if left.column.modifier != right.column.modifier {
                     left.column.modifier = -1;
                 }
+                left.column.origin = None;
                 left
             })
             .collect();

@@ -1,7 +1,7 @@
 //! Plans as lines of text: what `EXPLAIN` shows.
 
 use super::Query;
-use super::plan::{Combine, Direction, Equal, Expr, Plan, Question, Scan};
+use super::plan::{Combine, Direction, Equal, Expr, Plan, Question, Reading, Scan};
 use super::write::Kind;
 use crate::functions::operators;
 use crate::types::{self, Datum, Oid, Style};
@@ -71,14 +71,32 @@ impl Text<'_> {
                 self.head(depth, if rows.len() > 1 { "Values Scan" } else { "Result" });
                 (1..=width).map(|number| format!("column{number}")).collect()
             }
-            Plan::Function { call, ordinality } => {
+            Plan::Catalog(reading) => self.reading(reading, depth, around),
+            Plan::Function { call, ordinality, fields } => {
                 let name = match call {
                     Expr::Call { function, .. } => function.name,
                     _ => "expression",
                 };
                 self.head(depth, &format!("Function Scan on {name}"));
                 let ordinal = ordinality.then(|| "ordinality".to_owned());
-                std::iter::once(name.to_owned()).chain(ordinal).collect()
+                let columns = std::iter::repeat_n(name.to_owned(), fields.unwrap_or(1));
+                columns.chain(ordinal).collect()
+            }
+            Plan::Recursive { base, step, .. } => {
+                self.head(depth, "Recursive Union");
+                let names = self.plan(base, depth + 1, around);
+                self.plan(step, depth + 1, around);
+                names
+            }
+            Plan::Working { width, .. } => {
+                self.head(depth, "WorkTable Scan");
+                (1..=*width).map(|number| format!("column{number}")).collect()
+            }
+            Plan::Numbered { input, .. } => {
+                self.head(depth, "WindowAgg");
+                let mut names = self.plan(input, depth + 1, around);
+                names.push("row_number()".to_owned());
+                names
             }
             Plan::Project { input, columns } => {
                 let names = self.plan(input, depth, around);
@@ -175,6 +193,18 @@ impl Text<'_> {
                 names
             }
         }
+    }
+
+    fn reading(&mut self, reading: &Reading, depth: usize, around: Names<'_>) -> Vec<String> {
+        let relation = reading.relation;
+        self.head(depth, &format!("Seq Scan on {}", relation.name));
+        let names: Vec<String> = relation.fields.iter().map(|field| field.name.to_owned()).collect();
+        if let Some((column, value)) = &reading.equal {
+            let shown = self.within(&[], around, value);
+            let name = names.get(*column).map_or("", String::as_str);
+            self.detail(depth, "Cond", &format!("({name} = {shown})"));
+        }
+        names
     }
 
     fn scan(&mut self, scan: &Scan, depth: usize, around: Names<'_>, filter: Option<&Expr>) -> Vec<String> {
@@ -289,6 +319,8 @@ impl Text<'_> {
             Expr::Clock { oid, .. } => format!("now()::{}", oid.display()),
             Expr::Aggregate(_)
             | Expr::Set(_)
+            | Expr::Window(_)
+            | Expr::Field { .. }
             | Expr::IsTruth { .. }
             | Expr::Distinct { .. }
             | Expr::NullIf(_)

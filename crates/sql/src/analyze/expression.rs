@@ -53,6 +53,7 @@ impl<'a> Analyzer<'a> {
             Some(NodeEnum::TypeCast(cast)) => {
                 let name = cast.type_name.as_ref().ok_or_else(functions::confused)?;
                 let (oid, modifier) = self.type_name(name)?;
+                self.need_objects_for(oid)?;
                 let arg = present(&cast.arg)?;
                 let value = match &arg.node {
                     // The elements of an array are cast one by one.
@@ -359,10 +360,20 @@ impl<'a> Analyzer<'a> {
 
     fn indirection(&mut self, indirection: &'a AIndirection) -> Outcome {
         let base = self.expression(present(&indirection.arg)?)?;
-        let base = self.settled(base)?;
+        let mut base = self.settled(base)?;
+        let mut steps = indirection.indirection.as_slice();
+        while let Some((step, rest)) = steps.split_first()
+            && let Some(NodeEnum::String(name)) = &step.node
+        {
+            base = self.field(base, &name.sval)?;
+            steps = rest;
+        }
+        if steps.is_empty() {
+            return Ok(base);
+        }
         let mut bounds = Vec::new();
         let mut slice = false;
-        for step in &indirection.indirection {
+        for step in steps {
             let Some(NodeEnum::AIndices(indices)) = &step.node else {
                 return Err(unsupported("a field of a composite value"));
             };
@@ -401,7 +412,7 @@ impl<'a> Analyzer<'a> {
         }
         if slice {
             // A subscript beside slices is a slice from 1.
-            for (step, bound) in indirection.indirection.iter().zip(&mut bounds) {
+            for (step, bound) in steps.iter().zip(&mut bounds) {
                 if let Some(NodeEnum::AIndices(indices)) = &step.node
                     && !indices.is_slice
                 {
@@ -412,6 +423,37 @@ impl<'a> Analyzer<'a> {
         let oid = if slice { base.oid } else { element };
         let expr = Expr::Subscript { array: Box::new(base.expr), bounds, slice };
         Ok(Typed { expr, oid, modifier: base.modifier, location: base.location })
+    }
+
+    /// A field of a row.
+    fn field(&mut self, record: Typed, name: &str) -> Outcome {
+        let location = record.location;
+        let Some(fields) = record.oid.fields() else {
+            let (state, error) = match record.oid {
+                Oid::RECORD => (
+                    SqlState::UNDEFINED_COLUMN,
+                    format!("could not identify column \"{name}\" in record data type"),
+                ),
+                other => (
+                    SqlState::WRONG_OBJECT_TYPE,
+                    format!(
+                        "column notation .{name} applied to type {}, which is not a composite type",
+                        other.display()
+                    ),
+                ),
+            };
+            return self.refuse(location, state, error);
+        };
+        match fields.iter().position(|(field, _)| *field == name) {
+            Some(place) => {
+                let oid = fields.get(place).map_or(Oid::UNKNOWN, |(_, oid)| *oid);
+                Ok(typed(Expr::Field { record: Box::new(record.expr), place }, oid, location))
+            }
+            None => {
+                let error = format!("could not identify column \"{name}\" in record data type");
+                self.refuse(location, SqlState::UNDEFINED_COLUMN, error)
+            }
+        }
     }
 
     fn clock(&mut self, value: &SqlValueFunction) -> Outcome {

@@ -40,8 +40,11 @@ impl<'a> Folder<'a> {
         let boxed = |folder: &mut Self, plan: Box<Plan>| Box::new(folder.plan(*plan));
         match plan {
             Plan::Values(rows) => Plan::Values(rows.into_iter().map(|row| self.list(row)).collect()),
-            Plan::Function { call, ordinality } => Plan::Function { call: self.expr(call), ordinality },
+            Plan::Function { call, ordinality, fields } => {
+                Plan::Function { call: self.expr(call), ordinality, fields }
+            }
             Plan::Scan(scan) => Plan::Scan(scan),
+            Plan::Catalog(reading) => Plan::Catalog(reading),
             Plan::Filter { input, condition } => paths::filtered(self.plan(*input), self.expr(condition)),
             Plan::Project { input, columns } => {
                 Plan::Project { input: boxed(self, input), columns: self.list(columns) }
@@ -63,6 +66,11 @@ impl<'a> Folder<'a> {
                 }
                 sorted::grouped(self.plan(*input), self.list(keys), aggregates)
             }
+            Plan::Recursive { id, base, step, all } => {
+                Plan::Recursive { id, base: boxed(self, base), step: boxed(self, step), all }
+            }
+            Plan::Working { id, width } => Plan::Working { id, width },
+            Plan::Numbered { input, keys } => Plan::Numbered { input: boxed(self, input), keys },
             Plan::Sort { input, keys } => sorted::sorted(self.plan(*input), keys, false),
             Plan::Lock { input, tables, wait } => Plan::Lock { input: boxed(self, input), tables, wait },
             Plan::Distinct { input, keys } => Plan::Distinct { input: boxed(self, input), keys },
@@ -203,6 +211,7 @@ impl<'a> Folder<'a> {
                 let immutable = matches!(*array, Expr::Constant(_)) && is_immutable(&change);
                 self.tried(Expr::Each { array, change, element }, immutable)
             }
+            Expr::Field { record, place } => Expr::Field { record: self.boxed(*record), place },
             Expr::Row(fields) => {
                 Expr::Row(fields.into_iter().map(|(oid, field)| (oid, self.expr(field))).collect())
             }

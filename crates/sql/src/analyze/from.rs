@@ -3,16 +3,17 @@
 //! An item of `FROM` is planned with the row of the items before it one level up, whether or not it
 //! uses them: that is where a function's arguments and a `LATERAL` query find them.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use pg_query::NodeEnum;
-use pg_query::protobuf::{Alias, JoinType, Node, RangeFunction, RangeVar, SelectStmt};
+use pg_query::protobuf::{Alias, JoinType, Node, RangeVar, SelectStmt};
 
 use super::expression::present;
-use super::names::{function_name, strings};
-use super::plan::{Access, Aggregated, Expr, Plan, Scan};
-use super::{Analyzer, DEPTH_MAX, unsupported};
-use crate::catalog::{Column, Relation, Table};
+use super::names::strings;
+use super::plan::{Access, Aggregated, Expr, Plan, Reading, Scan, Windowed};
+use super::{Analyzer, DEPTH_MAX, Origin, unsupported};
+use crate::catalog::{Column, Relation, Table, pg};
 use crate::functions;
 use crate::types::Oid;
 use crate::{SqlError, SqlState};
@@ -28,12 +29,14 @@ pub struct ScopeColumn {
     pub oid: Oid,
     /// The type's modifier.
     pub modifier: i32,
+    /// The table's column that it is.
+    pub origin: Option<Origin>,
 }
 
 impl ScopeColumn {
     /// The key of a row, which no name finds.
     pub fn of_key() -> ScopeColumn {
-        ScopeColumn { table: None, name: String::new(), oid: Oid::BYTEA, modifier: -1 }
+        ScopeColumn { table: None, name: String::new(), oid: Oid::BYTEA, modifier: -1, origin: None }
     }
 }
 
@@ -107,6 +110,8 @@ pub struct Scope {
     pub aggregates: Vec<Aggregated>,
     /// Where they are.
     pub aggregate_places: Vec<i32>,
+    /// Windows that were found.
+    pub windows: Vec<Windowed>,
     /// Functions that return sets that were found.
     pub sets: Vec<Expr>,
     /// Where they are.
@@ -121,6 +126,7 @@ impl Scope {
             clause,
             aggregates: Vec::new(),
             aggregate_places: Vec::new(),
+            windows: Vec::new(),
             sets: Vec::new(),
             set_places: Vec::new(),
         }
@@ -151,22 +157,44 @@ impl Scope {
     }
 }
 
+/// A query of `WITH RECURSIVE` whose second half is being planned.
+pub struct Working {
+    /// Its number.
+    pub id: usize,
+    /// The columns of its rows.
+    pub columns: Vec<ScopeColumn>,
+    /// Where the second half reads them; below 0 if it does not.
+    pub place: Cell<i32>,
+    /// How many queries in expressions are around it.
+    pub sublinks: usize,
+}
+
 /// A query of `WITH`.
 pub struct Common<'a> {
     /// Its name.
     pub name: &'a str,
     /// Names of its columns.
     pub columns: Vec<&'a str>,
+    /// Where it is in the text.
+    pub location: i32,
     /// The query.
     pub select: &'a SelectStmt,
+    /// How many queries are around the one that has it: what they read, it sees.
+    pub around: usize,
+    /// Whether it may go on from its own rows.
+    pub recursive: bool,
+    /// Its rows, while its second half is planned.
+    pub working: Option<Working>,
 }
 
 /// An item of `FROM`.
-struct Item {
-    plan: Plan,
-    columns: Vec<ScopeColumn>,
+pub(super) struct Item {
+    /// What makes its rows.
+    pub plan: Plan,
+    /// Its columns.
+    pub columns: Vec<ScopeColumn>,
     /// Whether it depends on the row of the items before it.
-    lateral: bool,
+    pub lateral: bool,
 }
 
 impl<'a> Analyzer<'a> {
@@ -245,19 +273,7 @@ impl<'a> Analyzer<'a> {
                     .iter()
                     .rposition(|common| common.name == table.relname && table.schemaname.is_empty());
                 let Some(known) = known else { return analyzer.table_item(table) };
-                // The query sees what was before it, and nothing around.
-                let later = analyzer.common.split_off(known);
-                let scopes = std::mem::take(&mut analyzer.scopes);
-                let result = match later.first() {
-                    Some(common) => {
-                        let alias = table.alias.as_ref();
-                        analyzer.common_item(common, alias)
-                    }
-                    None => Err(functions::confused()),
-                };
-                analyzer.scopes = scopes;
-                analyzer.common.extend(later);
-                result
+                analyzer.common_item(known, table)
             }
             Some(NodeEnum::JoinExpr(join)) => {
                 let left = analyzer.item(present(&join.larg)?)?;
@@ -301,6 +317,19 @@ impl<'a> Analyzer<'a> {
     }
 
     fn table_item(&mut self, range: &'a RangeVar) -> Result<Item, SqlError> {
+        if let Some(relation) = pg::find(&range.schemaname, &range.relname) {
+            self.need_objects()?;
+            let column = |(place, field): (usize, &pg::Field)| ScopeColumn {
+                table: Some(relation.name.to_owned()),
+                name: field.name.to_owned(),
+                oid: field.oid,
+                modifier: -1,
+                origin: Some(Origin { table: relation.oid, column: pg::numbers::column(place) }),
+            };
+            let columns = relation.fields.iter().enumerate().map(column).collect();
+            let plan = Plan::Catalog(Reading { relation, equal: None });
+            return Ok(Item { plan, columns: aliased(columns, range.alias.as_ref())?, lateral: false });
+        }
         let table = self.table(range)?;
         let columns = self.columns_of(&table);
         let mut columns = aliased(columns, range.alias.as_ref())?;
@@ -314,20 +343,28 @@ impl<'a> Analyzer<'a> {
 
     /// The columns of a table, as names find them.
     pub fn columns_of(&self, table: &Table) -> Vec<ScopeColumn> {
-        let column = |column: &Column| ScopeColumn {
+        let column = |(place, column): (usize, &Column)| ScopeColumn {
             table: Some(table.name.clone()),
             name: column.name.clone(),
             oid: column.oid,
             modifier: column.modifier,
+            origin: Some(Origin { table: table.id, column: pg::numbers::column(place) }),
         };
-        table.live().map(|(_, live)| column(live)).collect()
+        table.live().map(column).collect()
     }
 
     /// The table of a name.
     pub fn table(&mut self, range: &RangeVar) -> Result<Arc<Table>, SqlError> {
+        if pg::find(&range.schemaname, &range.relname).is_some() {
+            let error = format!("permission denied: \"{}\" is a system catalog", range.relname);
+            return self.refuse(range.location, SqlState::INSUFFICIENT_PRIVILEGE, error);
+        }
         let found = self.catalog.relation(&range.schemaname, &range.relname)?;
         let kind = match found {
             Some(Relation::Table(table)) => {
+                for column in &table.columns {
+                    self.need_objects_for(column.oid)?;
+                }
                 if !self.tables.contains(&table) {
                     self.tables.push(table.clone());
                 }
@@ -348,22 +385,6 @@ impl<'a> Analyzer<'a> {
             SqlError::new(SqlState::UNDEFINED_TABLE, error)
         };
         Err(self.at(range.location, error))
-    }
-
-    fn common_item(&mut self, common: &Common<'a>, alias: Option<&'a Alias>) -> Result<Item, SqlError> {
-        let (plan, outputs) = self.query(common.select)?;
-        let columns: Vec<ScopeColumn> = outputs
-            .into_iter()
-            .map(|output| ScopeColumn {
-                table: Some(common.name.to_owned()),
-                name: output.column.name,
-                oid: output.column.oid,
-                modifier: output.column.modifier,
-            })
-            .collect();
-        let named = renamed(columns, common.name, &common.columns, common.name)?;
-        let columns = aliased(named, alias)?;
-        Ok(Item { plan, columns, lateral: false })
     }
 
     fn query_item(
@@ -390,61 +411,25 @@ impl<'a> Analyzer<'a> {
                 name: output.column.name,
                 oid: output.column.oid,
                 modifier: output.column.modifier,
+                origin: output.column.origin,
             })
             .collect();
         let columns = renamed(columns, "", names, "")?;
         Ok(Item { plan, columns: aliased(columns, alias)?, lateral })
     }
-
-    fn function_item(&mut self, function: &'a RangeFunction) -> Result<Item, SqlError> {
-        if function.is_rowsfrom || !function.coldeflist.is_empty() {
-            return Err(unsupported("ROWS FROM or a list of column definitions"));
-        }
-        let node = match function.functions.first().map(|node| &node.node) {
-            Some(Some(NodeEnum::List(list))) => list.items.first(),
-            _ => None,
-        };
-        let node = node.ok_or_else(functions::confused)?;
-        let value = self.expression(node)?;
-        let value = self.settled(value)?;
-        let scope = self.scopes.last_mut().ok_or_else(functions::confused)?;
-        let mut sets = std::mem::take(&mut scope.sets);
-        let call = match (value.expr, sets.pop()) {
-            (Expr::Set(_), Some(set)) if sets.is_empty() => set,
-            (expr, None) => expr,
-            _ => {
-                return Err(SqlError::new(
-                    SqlState::FEATURE_NOT_SUPPORTED,
-                    "set-returning functions must appear at top level of FROM",
-                ));
-            }
-        };
-        let name = function_name(node).unwrap_or_else(|| "?column?".to_owned());
-        let alias_name = function.alias.as_ref().map(|alias| alias.aliasname.clone());
-        let table = alias_name.clone().unwrap_or_else(|| name.clone());
-        let column = |name: String, oid: Oid, modifier: i32| ScopeColumn {
-            table: Some(table.clone()),
-            name,
-            oid,
-            modifier,
-        };
-        let mut columns = vec![column(alias_name.unwrap_or(name), value.oid, value.modifier)];
-        if function.ordinality {
-            columns.push(column("ordinality".to_owned(), Oid::INT8, -1));
-        }
-        let columns = aliased(columns, function.alias.as_ref())?;
-        Ok(Item { plan: Plan::Function { call, ordinality: function.ordinality }, columns, lateral: true })
-    }
 }
 
 /// Columns under an alias and its names of columns.
-fn aliased(columns: Vec<ScopeColumn>, alias: Option<&Alias>) -> Result<Vec<ScopeColumn>, SqlError> {
+pub(super) fn aliased(
+    columns: Vec<ScopeColumn>,
+    alias: Option<&Alias>,
+) -> Result<Vec<ScopeColumn>, SqlError> {
     let Some(alias) = alias else { return Ok(columns) };
     let names = strings(&alias.colnames);
     renamed(columns, &alias.aliasname, &names, &alias.aliasname)
 }
 
-fn renamed(
+pub(super) fn renamed(
     mut columns: Vec<ScopeColumn>,
     table: &str,
     names: &[&str],

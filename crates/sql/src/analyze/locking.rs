@@ -126,7 +126,7 @@ impl<'a> Analyzer<'a> {
             locked.push(Locked { table: table.clone(), place: targets.len() });
             let value =
                 Typed { expr: Expr::Column { level: 0, place }, oid: Oid::BYTEA, modifier: -1, location: -1 };
-            targets.push(Target { name: String::new(), value });
+            targets.push(Target { name: String::new(), value, origin: None });
         }
         Ok(locked)
     }

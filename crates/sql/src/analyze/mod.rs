@@ -5,10 +5,13 @@
 //! | `plan` | what comes out |
 //! | `walk` | what expressions are made of |
 //! | `select` | queries |
+//! | `common` | queries of `WITH` |
+//! | `windows` | windows |
 //! | `combine` | `VALUES`, `UNION` and its like |
 //! | `order` | order, keys, limit |
 //! | `grouping` | aggregates and sets of a query's lists |
 //! | `from` | what a query reads |
+//! | `from_functions` | functions in `FROM` |
 //! | `expression` | expressions |
 //! | `call` | functions and aggregates |
 //! | `operator` | operators and what is written like one |
@@ -23,16 +26,18 @@
 //! The tree comes from the grammar, but its depth comes from the client: every level is counted
 //! before it is entered, and the stack looked at (`Analyzer::deeper`).
 //!
-//! Left out so far, and refused by name: window functions, grouping sets, recursive queries, row
+//! Left out so far, and refused by name: window functions but `row_number()`, grouping sets, row
 //! locks.
 
 mod call;
 mod coerce;
 mod combine;
+mod common;
 pub mod explain;
 mod expression;
 mod fold;
 mod from;
+mod from_functions;
 mod grouping;
 mod locking;
 pub mod names;
@@ -45,6 +50,7 @@ mod select;
 mod sorted;
 mod sublink;
 mod walk;
+mod windows;
 pub mod write;
 
 use std::cell::{Cell, RefCell};
@@ -53,6 +59,7 @@ use std::sync::Arc;
 use pg_query::protobuf::{LimitOption, Node, ResTarget, SelectStmt, SetOperation, TypeName};
 use pg_query::{DeparseOptions, NodeEnum};
 
+use crate::catalog::pg::{Naming, Objects};
 use crate::catalog::{Relation, Table};
 use crate::execute::Context;
 use crate::execute::evaluate::Shared;
@@ -76,7 +83,7 @@ const CONSTANTS_FUEL: u32 = 50_000;
 const COPIES_MAX: usize = 1 << 16;
 
 /// A column of a result.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Column {
     /// Its name.
     pub name: String,
@@ -84,6 +91,24 @@ pub struct Column {
     pub oid: Oid,
     /// The type's modifier, -1 if it has none.
     pub modifier: i32,
+    /// The table's column that it is, if it is just one.
+    pub origin: Option<Origin>,
+}
+
+/// The identifier of a table, and a column's number in it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Origin {
+    /// The table.
+    pub table: u32,
+    /// The column, from 1 on.
+    pub column: i16,
+}
+
+/// Two are alike to a client whatever table they come from.
+impl PartialEq for Column {
+    fn eq(&self, other: &Column) -> bool {
+        self.name == other.name && self.oid == other.oid && self.modifier == other.modifier
+    }
 }
 
 /// A planned statement: a query, and what is written with its rows.
@@ -99,6 +124,8 @@ pub struct Query {
     pub write: Option<Write>,
     /// The tables that it was planned for.
     pub tables: Vec<Arc<Table>>,
+    /// All tables, if it was planned for what the catalog says of them.
+    pub objects: Option<Arc<Objects>>,
     /// How many queries in expressions there are.
     pub subqueries: usize,
     /// `FOR UPDATE`, or another clause by which it locks rows.
@@ -114,6 +141,38 @@ impl Query {
     pub fn returns_rows(&self) -> bool {
         self.write.as_ref().is_none_or(|write| write.returning.is_some())
     }
+
+    /// Whether it was planned for tables, which may change.
+    pub fn depends(&self) -> bool {
+        !self.tables.is_empty() || self.objects.is_some()
+    }
+}
+
+/// A setting as `pg_settings` shows it.
+#[derive(Clone, Debug)]
+pub struct ShownSetting {
+    /// Its name.
+    pub name: &'static str,
+    /// Its value, in its unit.
+    pub value: String,
+    /// The unit.
+    pub unit: Option<&'static str>,
+    /// What it is about.
+    pub about: &'static str,
+    /// Who may change it.
+    pub context: &'static str,
+    /// What kind of value it has.
+    pub kind: &'static str,
+    /// The least value.
+    pub least: Option<String>,
+    /// The greatest.
+    pub greatest: Option<String>,
+    /// All values, if they are few.
+    pub choices: Option<&'static [&'static str]>,
+    /// What it is if nobody has changed it.
+    pub default: String,
+    /// What it is after `RESET`.
+    pub reset: String,
 }
 
 /// What analysis and execution ask about the session.
@@ -128,6 +187,21 @@ pub trait Catalog {
     fn database(&self) -> &str;
     /// What a name stands for, in the schemas that are looked through if none is named.
     fn relation(&self, schema: &str, name: &str) -> Result<Option<Relation>, SqlError>;
+
+    /// All tables. There are none where only settings are known.
+    fn objects(&self) -> Result<Arc<Objects>, SqlError> {
+        Ok(Arc::new(Objects::new(Vec::new())))
+    }
+
+    /// All settings.
+    fn settings(&self) -> Vec<ShownSetting> {
+        Vec::new()
+    }
+
+    /// What `pg_backend_pid()` says.
+    fn backend(&self) -> i32 {
+        0
+    }
 }
 
 /// Plans a statement. `given` are the types that a Parse message named, [`Oid::NONE`] if it left
@@ -139,6 +213,9 @@ pub fn analyze(
     catalog: &dyn Catalog,
 ) -> Result<Query, SqlError> {
     let mut analyzer = Analyzer::new(text, given, catalog);
+    for oid in given {
+        analyzer.need_objects_for(*oid)?;
+    }
     let (plan, write, columns) = match &statement.node {
         Some(NodeEnum::SelectStmt(select)) => {
             let (plan, outputs) = analyzer.query(select)?;
@@ -157,9 +234,10 @@ pub fn analyze(
     }
     let fuel = Fuel::new(CONSTANTS_FUEL);
     let (plan, failure) = folded(plan, catalog, &analyzer.style, &fuel);
-    let Analyzer { parameters, tables, subqueries, locks, .. } = analyzer;
+    let Analyzer { parameters, tables, objects, subqueries, locks, .. } = analyzer;
     let work = fuel.burned();
-    Ok(Query { parameters, columns, plan, write, tables, subqueries, locks, failure, work })
+    let objects = objects.map(|objects| Arc::new(objects.bare()));
+    Ok(Query { parameters, columns, plan, write, tables, objects, subqueries, locks, failure, work })
 }
 
 fn writing((plan, write, columns): (Plan, Write, Vec<Column>)) -> (Plan, Option<Write>, Vec<Column>) {
@@ -180,10 +258,12 @@ fn folded(plan: Plan, catalog: &dyn Catalog, style: &Style, fuel: &Fuel) -> (Pla
         volatile: &Cell::new(false),
     };
     let (answers, held, fetch) = (RefCell::new(Vec::new()), Cell::new(0), RefCell::new(None));
+    let working = RefCell::default();
     let shared = Shared {
         context: &context,
         parameters: &[],
         answers: &answers,
+        working: &working,
         held: &held,
         fetch: &fetch,
         stack: Stack::begin(),
@@ -238,6 +318,8 @@ pub struct Analyzer<'a> {
     catalog: &'a dyn Catalog,
     /// The tables that were found.
     tables: Vec<Arc<Table>>,
+    /// All tables, if they are needed.
+    objects: Option<Arc<Objects>>,
     style: Style,
     parameters: Vec<Oid>,
     /// What names mean: of the query at hand last, of the ones around it before.
@@ -251,6 +333,10 @@ pub struct Analyzer<'a> {
     depth: usize,
     stack: Stack,
     subqueries: usize,
+    /// How many queries in expressions are around what is being planned.
+    sublinks: usize,
+    /// How many recursive queries there are.
+    recursions: usize,
     /// How many expressions were copied.
     copied: usize,
     /// The outermost scope that a name was found in: tells whether a query depends on others.
@@ -264,6 +350,7 @@ impl<'a> Analyzer<'a> {
             text,
             catalog,
             tables: Vec::new(),
+            objects: None,
             style: Style::from_settings(|name| catalog.setting(name)),
             parameters: given.iter().map(open).collect(),
             scopes: Vec::new(),
@@ -273,6 +360,8 @@ impl<'a> Analyzer<'a> {
             depth: 0,
             stack: Stack::begin(),
             subqueries: 0,
+            sublinks: 0,
+            recursions: 0,
             copied: 0,
             crossed: usize::MAX,
         }
@@ -285,6 +374,21 @@ impl<'a> Analyzer<'a> {
 
     fn refuse<T>(&self, location: i32, state: SqlState, message: impl Into<String>) -> Result<T, SqlError> {
         Err(self.at(location, SqlError::new(state, message)))
+    }
+
+    /// The statement depends on what the catalog says: its relations, or names of identifiers.
+    fn need_objects(&mut self) -> Result<(), SqlError> {
+        if self.objects.is_none() {
+            let objects = self.catalog.objects()?;
+            self.style.names = Some(Arc::new(Naming::new(Arc::clone(&objects), self.catalog)));
+            self.objects = Some(objects);
+        }
+        Ok(())
+    }
+
+    /// The same, if a type's values are shown by names.
+    fn need_objects_for(&mut self, oid: Oid) -> Result<(), SqlError> {
+        if oid.element().unwrap_or(oid).is_reference() { self.need_objects() } else { Ok(()) }
     }
 
     /// Enters a level of the tree.

@@ -60,8 +60,9 @@ impl Analyzer<'_> {
                 format!("type \"{schema}.{base}\" does not exist"),
             );
         }
-        let Some(oid) =
-            Oid::named(base).filter(|oid| oid.category() != b'P' || matches!(*oid, Oid::RECORD | Oid::VOID))
+        let Some(oid) = Oid::named(base)
+            .filter(|oid| !matches!(*oid, Oid::INET | Oid::ACLITEM))
+            .filter(|oid| oid.category() != b'P' || matches!(*oid, Oid::RECORD | Oid::VOID))
         else {
             if KNOWN_ELSEWHERE.contains(&base) {
                 return Err(self.at(name.location, unsupported(&format!("type {base}"))));
@@ -165,6 +166,7 @@ const KNOWN_ELSEWHERE: &[&str] = &[
     "varbit",
     "inet",
     "cidr",
+    "aclitem",
     "macaddr",
     "macaddr8",
     "money",
@@ -186,9 +188,7 @@ const KNOWN_ELSEWHERE: &[&str] = &[
     "daterange",
     "jsonpath",
     "pg_lsn",
-    "xid",
     "xid8",
-    "cid",
     "tid",
     "txid_snapshot",
     "refcursor",

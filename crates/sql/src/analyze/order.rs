@@ -85,6 +85,7 @@ impl<'a> Analyzer<'a> {
             name: output.column.name.clone(),
             oid: output.column.oid,
             modifier: output.column.modifier,
+            origin: output.column.origin,
         };
         self.scopes.push(Scope::new(outputs.iter().map(column).collect(), Clause::OrderBy));
         let value = self.expression(key);
@@ -203,7 +204,7 @@ impl<'a> Analyzer<'a> {
         if let Some(place) = targets.iter().position(|target| target.value.expr == value.expr) {
             return Ok(place);
         }
-        targets.push(Target { name: String::new(), value });
+        targets.push(Target { name: String::new(), value, origin: None });
         Ok(targets.len() - 1)
     }
 

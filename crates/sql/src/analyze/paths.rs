@@ -5,7 +5,7 @@
 //! from being read that it would refuse. A condition over two tables that names the key of the
 //! second is a reason to look its rows up for every row of the first, and not to read all of them.
 
-use super::plan::{Access, Equal, Expr, Plan, Scan};
+use super::plan::{Access, Equal, Expr, Plan, Reading, Scan};
 use crate::catalog::Table;
 use crate::functions::{Volatility, operators};
 use crate::types::Oid;
@@ -74,6 +74,7 @@ pub fn joined(plan: Plan) -> Plan {
 fn push(plan: &mut Plan, conditions: &[&Expr]) -> usize {
     match plan {
         Plan::Scan(scan) => narrow(scan, conditions),
+        Plan::Catalog(reading) => narrow_reading(reading, conditions),
         Plan::Filter { input, .. } => push(input, conditions),
         Plan::Join { left, right, lateral, outer, keys, .. } => {
             let Some(outside) = columns_of(left) else { return 0 };
@@ -107,7 +108,8 @@ pub fn columns_of(plan: &Plan) -> Option<usize> {
     match plan {
         Plan::Values(rows) => rows.first().map(Vec::len),
         Plan::Scan(scan) => Some(scan.width()),
-        Plan::Function { ordinality, .. } => Some(1 + usize::from(*ordinality)),
+        Plan::Catalog(reading) => Some(reading.relation.fields.len()),
+        Plan::Function { ordinality, fields, .. } => Some(fields.unwrap_or(1) + usize::from(*ordinality)),
         Plan::Filter { input, .. }
         | Plan::Sort { input, .. }
         | Plan::Distinct { input, .. }
@@ -118,6 +120,9 @@ pub fn columns_of(plan: &Plan) -> Option<usize> {
         Plan::Join { left, width, .. } => Some(columns_of(left)? + width),
         Plan::Group { keys, aggregates, .. } => Some(keys.len() + aggregates.len()),
         Plan::Combined { left, .. } => columns_of(left),
+        Plan::Recursive { base, .. } => columns_of(base),
+        Plan::Working { width, .. } => Some(*width),
+        Plan::Numbered { input, .. } => Some(columns_of(input)? + 1),
     }
 }
 
@@ -311,6 +316,21 @@ fn one_of(condition: &Expr, place: usize, oid: Oid) -> Option<Equal> {
     }
 }
 
+/// Reads the rows of a catalog's relation that have a value in a column, if a condition asks for
+/// one. Says how many rows around it that depends on.
+fn narrow_reading(reading: &mut Reading, conditions: &[&Expr]) -> usize {
+    if reading.equal.is_some() {
+        return 0;
+    }
+    for (place, field) in reading.relation.fields.iter().enumerate() {
+        if let Some(value) = conditions.iter().find_map(|condition| equals(condition, place, field.oid)) {
+            reading.equal = Some((place, value.clone()));
+            return outermost(value);
+        }
+    }
+    0
+}
+
 /// The level of the outermost row that an expression looks at.
 fn outermost(expr: &Expr) -> usize {
     let own = match expr {
@@ -357,6 +377,7 @@ fn are_alike(column: Oid, value: Oid) -> bool {
     let family = |oid: Oid| match oid {
         Oid::INT2 | Oid::INT4 | Oid::INT8 => Oid::INT8,
         Oid::TEXT | Oid::VARCHAR | Oid::NAME => Oid::TEXT,
+        other if other.is_reference() => Oid::OID,
         other => other,
     };
     family(column) == family(value)

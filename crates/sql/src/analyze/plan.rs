@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::catalog::Table;
+use crate::catalog::{Table, pg};
 use crate::functions::Function;
 use crate::types::{Datum, Oid};
 
@@ -25,6 +25,8 @@ pub enum Expr {
     },
     /// The result of an aggregate, until grouping has made a column of it.
     Aggregate(usize),
+    /// A row's number in its window, until the projection has made a column of it.
+    Window(usize),
     /// The result of a function that returns a set, until the projection has made a column of it.
     Set(usize),
     /// A function.
@@ -153,6 +155,13 @@ pub enum Expr {
     },
     /// A row.
     Row(Vec<(Oid, Expr)>),
+    /// A field of a row.
+    Field {
+        /// The row.
+        record: Box<Expr>,
+        /// Which field.
+        place: usize,
+    },
     /// `CURRENT_DATE` and its like.
     Clock {
         /// The type.
@@ -218,6 +227,15 @@ pub struct Aggregated {
     /// Rows for which this is not true are left out.
     pub filter: Option<Expr>,
     /// The order in which rows come.
+    pub order: Vec<(Expr, Direction)>,
+}
+
+/// What rows are numbered by.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Windowed {
+    /// What the rows of a part have in common.
+    pub partition: Vec<Expr>,
+    /// The order of the rows in a part.
     pub order: Vec<(Expr, Direction)>,
 }
 
@@ -298,6 +316,15 @@ impl Scan {
     }
 }
 
+/// The rows of a relation of the catalog.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading {
+    /// Which relation.
+    pub relation: &'static pg::CatalogRelation,
+    /// A column, and the value that it has in the rows that are read.
+    pub equal: Option<(usize, Expr)>,
+}
+
 /// A table whose rows are reserved.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Locked {
@@ -323,6 +350,8 @@ pub enum Wait {
 pub enum Plan {
     /// Rows of a table.
     Scan(Scan),
+    /// Rows of a relation of the catalog.
+    Catalog(Reading),
     /// Rows of expressions.
     Values(Vec<Vec<Expr>>),
     /// The rows of a function.
@@ -331,6 +360,8 @@ pub enum Plan {
         call: Expr,
         /// Whether a number from 1 on is added.
         ordinality: bool,
+        /// How many columns a row of it becomes; none if it is a value.
+        fields: Option<usize>,
     },
     /// Rows of which something is true.
     Filter {
@@ -345,6 +376,32 @@ pub enum Plan {
         input: Box<Plan>,
         /// The columns.
         columns: Vec<Expr>,
+    },
+    /// The rows of a query that goes on from its own rows: `WITH RECURSIVE`.
+    Recursive {
+        /// A number of its own in the statement.
+        id: usize,
+        /// What makes the first rows.
+        base: Box<Plan>,
+        /// What makes more of the rows that have come last.
+        step: Box<Plan>,
+        /// Whether rows that are alike stay.
+        all: bool,
+    },
+    /// The rows that have come last in a recursive query.
+    Working {
+        /// Which query.
+        id: usize,
+        /// How many columns they have.
+        width: usize,
+    },
+    /// Rows with their numbers behind them, from 1 on in each part of them. The rows of a part have
+    /// to come one after the other.
+    Numbered {
+        /// Of what.
+        input: Box<Plan>,
+        /// Columns that are alike in the rows of a part.
+        keys: Vec<usize>,
     },
     /// Rows repeated for every row of sets, whose values are added to them.
     Sets {

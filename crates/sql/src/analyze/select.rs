@@ -4,12 +4,12 @@ use pg_query::NodeEnum;
 use pg_query::protobuf::{ResTarget, SelectStmt, SetOperation};
 
 use super::expression::present;
-use super::from::{Clause, Common, Scope, ScopeColumn};
+use super::from::{Clause, Scope, ScopeColumn};
 use super::grouping;
 use super::locking::{self, Locking};
 use super::names::{column_name, strings};
 use super::plan::{Direction, Expr, Locked, Plan, Typed, Wait};
-use super::{Analyzer, Column, unsupported};
+use super::{Analyzer, Column, Origin, unsupported, windows};
 use crate::functions::{self, CastContext};
 use crate::types::Oid;
 use crate::{SqlError, SqlState};
@@ -35,6 +35,8 @@ pub struct Target {
     pub name: String,
     /// What it is.
     pub value: Typed,
+    /// The table's column that it is.
+    pub origin: Option<Origin>,
 }
 
 impl<'a> Analyzer<'a> {
@@ -60,29 +62,6 @@ impl<'a> Analyzer<'a> {
             analyzer.common.truncate(outside);
             planned
         })
-    }
-
-    fn with(&mut self, select: &'a SelectStmt) -> Result<(), SqlError> {
-        let Some(with) = &select.with_clause else { return Ok(()) };
-        if with.recursive {
-            return Err(unsupported("WITH RECURSIVE"));
-        }
-        for node in &with.ctes {
-            let Some(NodeEnum::CommonTableExpr(common)) = &node.node else {
-                return Err(functions::confused());
-            };
-            let Some(NodeEnum::SelectStmt(query)) =
-                common.ctequery.as_ref().and_then(|node| node.node.as_ref())
-            else {
-                return Err(unsupported("a statement that writes in WITH"));
-            };
-            self.common.push(Common {
-                name: &common.ctename,
-                columns: strings(&common.aliascolnames),
-                select: query,
-            });
-        }
-        Ok(())
     }
 
     fn query_here(&mut self, select: &'a SelectStmt) -> Planned {
@@ -130,7 +109,7 @@ impl<'a> Analyzer<'a> {
             let value = Typed { expr, oid: column.oid, modifier: column.modifier, location };
             let value = self.coerce(value, oid, -1, CastContext::Implicit)?;
             exprs.push(value.expr);
-            let column = Column { name: column.name, oid, modifier: value.modifier };
+            let column = Column { oid, modifier: value.modifier, ..column };
             typed_outputs.push(Output { column, location });
         }
         Ok((Plan::Project { input, columns: exprs }, typed_outputs))
@@ -235,14 +214,22 @@ impl<'a> Analyzer<'a> {
                 let expr = Expr::Column { level: 0, place };
                 let value =
                     Typed { expr, oid: found.oid, modifier: found.modifier, location: column.location };
-                targets.push(Target { name: found.name, value });
+                targets.push(Target { name: found.name, value, origin: found.origin });
             }
             return Ok(());
         }
         let value = self.expression(node)?;
         let name = if target.name.is_empty() { column_name(node) } else { target.name.clone() };
-        targets.push(Target { name, value });
+        let origin = self.origin_of(&value.expr);
+        targets.push(Target { name, value, origin });
         Ok(())
+    }
+
+    /// The table's column that an expression is.
+    pub fn origin_of(&self, expr: &Expr) -> Option<Origin> {
+        let Expr::Column { level, place } = expr else { return None };
+        let scope = self.scopes.iter().rev().nth(*level)?;
+        scope.columns.get(*place)?.origin
     }
 
     /// The plan above what is read.
@@ -256,6 +243,7 @@ impl<'a> Analyzer<'a> {
     ) -> Planned {
         let scope = self.scopes.last_mut().ok_or_else(functions::confused)?;
         let (aggregates, sets) = (std::mem::take(&mut scope.aggregates), std::mem::take(&mut scope.sets));
+        let windows = std::mem::take(&mut scope.windows);
         let columns = scope.columns.clone();
         let mut width = columns.len();
         let mut outputs = Vec::new();
@@ -263,10 +251,11 @@ impl<'a> Analyzer<'a> {
         for target in targets {
             let Typed { expr, oid, modifier, location } = target.value;
             exprs.push(expr);
-            outputs.push(Output { column: Column { name: target.name, oid, modifier }, location });
+            let column = Column { name: target.name, oid, modifier, origin: target.origin };
+            outputs.push(Output { column, location });
         }
         let mut having = lists.having;
-        let mut sets = sets;
+        let (mut sets, mut windows) = (sets, windows);
         if !aggregates.is_empty() || !lists.keys.is_empty() || having.is_some() {
             width = lists.keys.len() + aggregates.len();
             let over = |expr: Expr| grouping::grouped(expr, &lists.keys, &columns);
@@ -281,12 +270,14 @@ impl<'a> Analyzer<'a> {
                 .map(|(place, expr)| located(self, place, over(expr)))
                 .collect::<Result<_, _>>()?;
             sets = sets.into_iter().map(over).collect::<Result<_, _>>()?;
+            windows = windows.into_iter().map(|window| window.over(&over)).collect::<Result<_, _>>()?;
             having = having.map(over).transpose()?;
             plan = grouping::group(plan, lists.keys, aggregates);
         }
         if let Some(condition) = having {
             plan = Plan::Filter { input: Box::new(plan), condition };
         }
+        let (plan, exprs, width) = windows::numbered(plan, width, windows, exprs)?;
         let (plan, exprs) = grouping::with_sets(plan, width, sets, exprs)?;
         let ties: Vec<usize> = lists.order.iter().map(|(place, _)| *place).collect();
         let mut plan = Plan::Project { input: Box::new(plan), columns: exprs };

@@ -30,7 +30,10 @@ impl<'a> Analyzer<'a> {
             None => None,
         };
         let outside = std::mem::replace(&mut self.crossed, usize::MAX);
-        let (plan, outputs) = self.query(select)?;
+        self.sublinks += 1;
+        let planned = self.query(select);
+        self.sublinks -= 1;
+        let (plan, outputs) = planned?;
         let correlated = self.crossed < self.scopes.len();
         self.crossed = self.crossed.min(outside);
         self.subqueries += 1;
@@ -94,7 +97,7 @@ impl<'a> Analyzer<'a> {
 }
 
 /// The same expression as seen from a query inside.
-fn deeper(expr: Expr) -> Result<Expr, SqlError> {
+pub(super) fn deeper(expr: Expr) -> Result<Expr, SqlError> {
     expr.rewrite(&mut |part| match part {
         Expr::Column { level, place } => Ok(Expr::Column { level: level + 1, place }),
         Expr::Subquery(subquery) if subquery.correlated => {

@@ -11,6 +11,7 @@ impl Expr {
             | Expr::Column { .. }
             | Expr::Aggregate(_)
             | Expr::Set(_)
+            | Expr::Window(_)
             | Expr::CaseValue
             | Expr::Clock { .. }
             | Expr::Subquery(_) => Vec::new(),
@@ -28,6 +29,7 @@ impl Expr {
             | Expr::NullIf(value)
             | Expr::Read { text: value, .. }
             | Expr::Print { value, .. }
+            | Expr::Field { record: value, .. }
             | Expr::Fit { value, .. } => vec![value],
             Expr::Case { operand, branches, otherwise } => {
                 let branches = branches.iter().flat_map(|(condition, value)| [condition, value]);
@@ -72,6 +74,7 @@ impl Expr {
             | Expr::Column { .. }
             | Expr::Aggregate(_)
             | Expr::Set(_)
+            | Expr::Window(_)
             | Expr::CaseValue
             | Expr::Clock { .. }
             | Expr::Subquery(_)) => leaf,
@@ -121,6 +124,7 @@ impl Expr {
             Expr::Each { array, change: each, element } => {
                 Expr::Each { array: boxed(array, change)?, change: each, element }
             }
+            Expr::Field { record, place } => Expr::Field { record: boxed(record, change)?, place },
             Expr::Row(fields) => {
                 let fields: Result<Vec<_>, E> =
                     fields.into_iter().map(|(oid, field)| Ok((oid, field.rewrite(change)?))).collect();

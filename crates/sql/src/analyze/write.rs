@@ -522,12 +522,12 @@ impl<'a> Analyzer<'a> {
         let targets = self.returned(&clause.exprs);
         self.scopes.pop();
         let (mut exprs, mut columns) = (Vec::new(), Vec::new());
-        for Target { name, value } in targets? {
+        for Target { name, value, origin } in targets? {
             let value = self.settled(value)?;
             if has_query(&value.expr) {
                 return Err(self.at(value.location, unsupported("a query in RETURNING")));
             }
-            columns.push(Column { name, oid: value.oid, modifier: value.modifier });
+            columns.push(Column { name, oid: value.oid, modifier: value.modifier, origin });
             exprs.push(value.expr);
         }
         Ok((Some(exprs), columns))

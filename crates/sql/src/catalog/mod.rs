@@ -1,6 +1,7 @@
 //! Tables: what is known of them, and where that is kept.
 
 pub mod descriptor;
+pub mod pg;
 
 pub use descriptor::{
     Action, Check, Column, Identity, Index, IndexPart, Placement, Reference, Relation, Sequence, Table,

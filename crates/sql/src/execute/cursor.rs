@@ -5,6 +5,7 @@
 //! the value is there ([`Input`]).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::combine::Combined;
 use super::evaluate::Env;
@@ -12,6 +13,8 @@ use super::fuel::Halt;
 use super::group::Group;
 use super::join::Join;
 use super::lock::Locking;
+use super::reading::Read;
+use super::recursion::{self, Recursion};
 use super::rows::{Directed, Key, Row, bulk, hold, hold_row, keyed};
 use super::scan::Scanning;
 use super::trail::Trail;
@@ -27,12 +30,20 @@ pub type Next = Result<Option<Row>, Halt>;
 pub enum Cursor {
     /// The rows of a table.
     Scan(Box<Scanning>),
+    /// The rows of a relation of the catalog.
+    Catalog(Box<Read>),
     /// How many rows have come, and the trail of the one at hand.
     Values(usize, Trail),
     /// The rows of a function.
     Function(Box<Called>),
     /// The input of a filter or a projection.
     Over(Box<Input>),
+    /// Both halves of a recursive query.
+    Recursive(Box<Recursion>),
+    /// The rows that had come last, once they are known, and how many have been taken of them.
+    Working(Option<Arc<[Row]>>, usize),
+    /// The input, the keys of the last row, and its number.
+    Numbered(Box<Cursor>, Option<Key>, i64),
     /// The input, and the row at hand with its sets.
     Sets(Box<Input>, Option<(Row, Vec<Option<Rows>>)>),
     /// Both sides.
@@ -89,6 +100,7 @@ impl Cursor {
     pub fn new(plan: &Plan) -> Cursor {
         match plan {
             Plan::Scan(_) => Cursor::Scan(Box::default()),
+            Plan::Catalog(_) => Cursor::Catalog(Box::default()),
             Plan::Values(_) => Cursor::Values(0, Trail::default()),
             Plan::Function { .. } => {
                 Cursor::Function(Box::new(Called { trail: Trail::default(), rows: None, count: 0 }))
@@ -96,6 +108,9 @@ impl Cursor {
             Plan::Filter { input, .. } | Plan::Project { input, .. } => {
                 Cursor::Over(Box::new(Input::new(input)))
             }
+            Plan::Recursive { base, step, .. } => Cursor::Recursive(Box::new(Recursion::new(base, step))),
+            Plan::Working { .. } => Cursor::Working(None, 0),
+            Plan::Numbered { input, .. } => Cursor::Numbered(Box::new(Cursor::new(input)), None, 0),
             Plan::Sets { input, .. } => Cursor::Sets(Box::new(Input::new(input)), None),
             Plan::Join { left, right, .. } => Cursor::Join(Box::new(Join::new(left, right))),
             Plan::Group { input, .. } => Cursor::Group(Box::new(Group::new(input))),
@@ -128,8 +143,9 @@ impl Cursor {
                 *place += 1;
                 Ok(Some(row))
             }
-            (Cursor::Function(called), Plan::Function { call, ordinality }) => {
-                called.next(call, *ordinality, env)
+            (Cursor::Catalog(read), Plan::Catalog(reading)) => read.next(reading, env),
+            (Cursor::Function(called), Plan::Function { call, ordinality, fields }) => {
+                called.next(call, *ordinality, *fields, env)
             }
             (Cursor::Over(over), Plan::Filter { input, condition }) => {
                 while let Some((row, holds)) = over.next(input, env, |inside| inside.holds(condition))? {
@@ -141,6 +157,22 @@ impl Cursor {
             }
             (Cursor::Over(over), Plan::Project { input, columns }) => {
                 Ok(over.next(input, env, |inside| inside.values(columns))?.map(|(_, values)| values))
+            }
+            (Cursor::Recursive(recursion), plan @ Plan::Recursive { .. }) => recursion.next(plan, env),
+            (Cursor::Working(rows, place), Plan::Working { id, .. }) => {
+                let rows = rows.get_or_insert_with(|| recursion::working(*id, env));
+                env.fuel().row()?;
+                let row = rows.get(*place).cloned();
+                *place += usize::from(row.is_some());
+                Ok(row)
+            }
+            (Cursor::Numbered(cursor, last, number), Plan::Numbered { input, keys }) => {
+                let Some(mut row) = cursor.next(input, env)? else { return Ok(None) };
+                let key = Key(picked(&row, keys));
+                *number = if last.as_ref() == Some(&key) { number.saturating_add(1) } else { 1 };
+                *last = Some(key);
+                row.push(Datum::Int8(*number));
+                Ok(Some(row))
             }
             (Cursor::Sets(over, at), Plan::Sets { input, sets }) => next_of_sets(over, at, input, sets, env),
             (Cursor::Join(join), plan @ Plan::Join { .. }) => join.next(plan, env),
@@ -201,7 +233,7 @@ impl Input {
 }
 
 impl Called {
-    fn next(&mut self, call: &Expr, ordinality: bool, env: &Env<'_>) -> Next {
+    fn next(&mut self, call: &Expr, ordinality: bool, fields: Option<usize>, env: &Env<'_>) -> Next {
         let rows = match &mut self.rows {
             Some(rows) => rows,
             None => self.rows.insert(self.trail.evaluate(env, |env| env.set(call))?),
@@ -209,7 +241,15 @@ impl Called {
         env.fuel().row()?;
         let Some(value) = rows()? else { return Ok(None) };
         self.count = self.count.saturating_add(1);
-        Ok(Some(if ordinality { vec![value, Datum::Int8(self.count)] } else { vec![value] }))
+        let mut row = match (fields, value) {
+            (None, value) => vec![value],
+            (Some(_), Datum::Record(fields)) => fields.iter().map(|(_, field)| field.clone()).collect(),
+            (Some(count), _) => vec![Datum::Null; count],
+        };
+        if ordinality {
+            row.push(Datum::Int8(self.count));
+        }
+        Ok(Some(row))
     }
 }
 

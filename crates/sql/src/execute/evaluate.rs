@@ -1,6 +1,7 @@
 //! Values of expressions.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Context;
@@ -26,6 +27,8 @@ pub struct Shared<'a> {
     pub answers: &'a RefCell<Vec<Option<Answer>>>,
     /// Bytes that it holds.
     pub held: &'a Cell<usize>,
+    /// The rows that have come last in recursive queries.
+    pub working: &'a RefCell<BTreeMap<usize, Arc<[Row]>>>,
     /// What a scan asks for, and what it has got.
     pub fetch: &'a RefCell<Option<Fetch>>,
     /// Where the recursion of its evaluation has begun.
@@ -87,7 +90,7 @@ impl<'a> Env<'a> {
                 }
                 env.row.get(*place).cloned().ok_or_else(lost)
             }
-            Expr::Aggregate(_) | Expr::Set(_) => Err(lost()),
+            Expr::Aggregate(_) | Expr::Set(_) | Expr::Window(_) => Err(lost()),
             Expr::Call { function, arguments, types, result, spread } => {
                 self.call(function, arguments, types, *result, *spread)
             }
@@ -211,6 +214,10 @@ impl<'a> Env<'a> {
                 }
                 Ok(Datum::Record(values.into()))
             }
+            Expr::Field { record, place } => match self.value(record)? {
+                Datum::Record(fields) => fields.get(*place).map(|(_, field)| field.clone()).ok_or_else(lost),
+                _ => Ok(Datum::Null),
+            },
             Expr::Clock { oid, modifier } => self.clock(*oid, *modifier),
             Expr::Subquery(subquery) => self.subquery(subquery),
         }

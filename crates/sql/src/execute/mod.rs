@@ -18,12 +18,16 @@ pub mod fuel;
 mod group;
 mod join;
 pub mod lock;
+mod reading;
+mod recursion;
 pub(crate) mod rows;
 pub mod scan;
 mod subquery;
 pub mod trail;
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::SqlError;
 use crate::analyze::plan::Expr;
@@ -81,6 +85,7 @@ pub struct Run {
     cursor: Cursor,
     /// What queries in expressions have come to that depend on nothing around them.
     answers: RefCell<Vec<Option<subquery::Answer>>>,
+    working: RefCell<BTreeMap<usize, Arc<[rows::Row]>>>,
     held: Cell<usize>,
     fetch: RefCell<Option<Fetch>>,
 }
@@ -92,6 +97,7 @@ impl Query {
             parameters,
             cursor: Cursor::new(&self.plan),
             answers: RefCell::new(vec![None; self.subqueries]),
+            working: RefCell::default(),
             held: Cell::new(0),
             fetch: RefCell::new(None),
         }
@@ -130,6 +136,7 @@ impl Run {
             context,
             parameters: &self.parameters,
             answers: &self.answers,
+            working: &self.working,
             held: &self.held,
             fetch: &self.fetch,
             stack: Stack::begin(),
@@ -151,6 +158,7 @@ impl Run {
             context,
             parameters: &self.parameters,
             answers: &self.answers,
+            working: &self.working,
             held: &self.held,
             fetch: &self.fetch,
             stack: Stack::begin(),

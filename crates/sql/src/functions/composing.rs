@@ -17,6 +17,11 @@ pub fn quoted_identifier(name: &str) -> String {
 
 /// Whether a word has a meaning in the grammar beyond that of a name.
 fn is_keyword(word: &str) -> bool {
+    keywords().any(|keyword| keyword == word)
+}
+
+/// The words that have one.
+pub fn keywords() -> impl Iterator<Item = &'static str> {
     const KEYWORDS: &str = " all analyse analyze and any array as asc asymmetric authorization between bigint \
         binary bit boolean both case cast char character check coalesce collate collation column concurrently \
         constraint create cross current_catalog current_date current_role current_schema current_time \
@@ -29,7 +34,7 @@ fn is_keyword(word: &str) -> bool {
         table tablesample then time timestamp to trailing treat trim true union unique user using values \
         varchar variadic verbose when where window with xmlattributes xmlconcat xmlelement xmlexists xmlforest \
         xmlnamespaces xmlparse xmlpi xmlroot xmlserialize xmltable ";
-    KEYWORDS.split_ascii_whitespace().any(|keyword| keyword == word)
+    KEYWORDS.split_ascii_whitespace()
 }
 
 /// A string as SQL reads it.

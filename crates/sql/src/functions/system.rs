@@ -82,16 +82,6 @@ pub fn random_uuid(call: &Call<'_>) -> Outcome {
     Ok(Datum::Uuid((version & !(0b11 << 62) | 0b10 << 62).to_be_bytes()))
 }
 
-/// `format_type()`
-pub fn format_type(call: &Call<'_>) -> Outcome {
-    let Datum::Oid(oid) = call.at(0) else { return Ok(Datum::Null) };
-    let modifier = if call.at(1).is_null() { -1 } else { call.int4(1)? };
-    if Oid(*oid).definition().is_none() && !Oid(*oid).is_array() {
-        return Ok(Datum::text(if *oid == 0 { "-" } else { "???" }));
-    }
-    Ok(Datum::text(with_modifier(Oid(*oid), modifier)))
-}
-
 /// A type's name with its modifier: `numeric(10,2)`.
 pub fn with_modifier(oid: Oid, modifier: i32) -> String {
     if let Some(element) = oid.element() {

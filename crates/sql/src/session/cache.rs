@@ -145,11 +145,14 @@ impl<W: World> Session<'_, W> {
             Err(Stop::Error(_)) => return Ok(()),
             Err(stop) => return Err(stop),
         };
+        // What a name in the catalog identifies may change.
+        let names = planned.parameters.iter().any(|oid| oid.element().unwrap_or(*oid).is_reference());
         let is_same = planned.parameters.len() == given.len()
+            && !names
             && planned.returns_rows().then_some(planned.columns.as_slice()) == columns;
         if is_same {
             let parameters = planned.parameters.clone();
-            let node = (!planned.tables.is_empty()).then(|| Rc::new(node));
+            let node = planned.depends().then(|| Rc::new(node));
             let text = Rc::from(key.as_str());
             let prepared = Rc::new(Prepared { text, node, body: Body::Query(Rc::new(planned)), parameters });
             self.cache.plans.insert(key, Some(Rc::new(Template { prepared, slots })));

@@ -12,6 +12,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use super::cache::{Cache, Found, Known, Unknown};
 use super::cancel::Place;
@@ -26,6 +27,7 @@ use super::settings::Settings;
 use super::transaction::{Portals, Transaction};
 use super::{Closed, KEPT_BYTES_MAX, Line, Stop, Stream, World, conflict};
 use crate::catalog::Relation;
+use crate::catalog::pg::Objects;
 use crate::execute::fuel::Fuel;
 use crate::functions::confused;
 use crate::parse::{self, Statement};
@@ -62,6 +64,8 @@ pub(super) struct Session<'a, W: World> {
     pub(super) copying: Option<Copying>,
     /// The database's transaction below it.
     pub(super) data: Data<<W::Store as Store>::Transaction>,
+    /// All tables, when they were last looked up.
+    pub(super) objects: Option<Arc<Objects>>,
     pub(super) statements: BTreeMap<String, Rc<Prepared>>,
     pub(super) portals: BTreeMap<String, Portal>,
     pub(super) cursors: BTreeMap<String, Cursor>,
@@ -137,6 +141,7 @@ async fn carry_out_all<S: Stream, W: World>(
         if line.due {
             line.flush().await?;
         }
+        session.forget_names();
         line.read(arrived).await?;
         session.place.begin();
     }
@@ -158,6 +163,7 @@ impl<'a, W: World> Session<'a, W> {
             transaction: Transaction::new(),
             copying: None,
             data: Data::new(),
+            objects: None,
             statements: BTreeMap::new(),
             portals: BTreeMap::new(),
             cursors: BTreeMap::new(),
@@ -206,6 +212,8 @@ impl<'a, W: World> Session<'a, W> {
                 }
                 if is_extended {
                     self.skipping = true;
+                    // A client may wait for it before it sends a Sync.
+                    line.due = true;
                 } else {
                     self.ready(line);
                 }
@@ -233,7 +241,16 @@ impl<'a, W: World> Session<'a, W> {
                 self.ready(line);
                 Ok(())
             }
-            message => Ok(self.answer(message, line)?),
+            message => {
+                if let Message::Bind(bind) = &message
+                    && self.binds_names(bind)
+                {
+                    self.begin();
+                    self.transaction.check()?;
+                    Box::pin(self.look_up_all()).await?;
+                }
+                Ok(self.answer(message, line)?)
+            }
         }
     }
 

@@ -77,6 +77,7 @@ impl<W: World> Session<'_, W> {
             plan: Plan::Values(Vec::new()),
             write: Some(write),
             tables: Vec::new(),
+            objects: None,
             subqueries: 0,
             locks: None,
             failure: None,

@@ -16,9 +16,12 @@ use std::sync::Arc;
 use super::conversation::Session;
 use super::settings::Settings;
 use super::{Stop, World};
-use crate::analyze::{Catalog, Query, analyze};
+use crate::analyze::ShownSetting;
+use crate::analyze::{Catalog, Query, analyze, unsupported};
+use crate::catalog::pg::{Naming, Objects};
 use crate::catalog::{PUBLIC, Relation, Table};
-use crate::encoding::descriptor::descriptor_key;
+use crate::encoding::descriptor::{descriptor_key, descriptors_prefix};
+use crate::encoding::key;
 use crate::functions::confused;
 use crate::store::{Failure, Pair, Range, Space, Store};
 use crate::types::Oid;
@@ -42,11 +45,13 @@ pub(super) struct Open<T> {
     has_read: bool,
     /// Names that were looked up in it; none: nothing has that name.
     relations: BTreeMap<Name, Option<Relation>>,
+    /// All that has a name, once it was looked up.
+    objects: Option<Arc<Objects>>,
 }
 
 impl<T> Open<T> {
     fn new(transaction: T, reads_only: bool) -> Open<T> {
-        Open { transaction, reads_only, has_read: false, relations: BTreeMap::new() }
+        Open { transaction, reads_only, has_read: false, relations: BTreeMap::new(), objects: None }
     }
 }
 
@@ -141,10 +146,23 @@ impl<T> Data<T> {
         }
     }
 
+    /// What all tables are has to be looked up again, since one has changed.
+    fn forget_objects(&mut self) {
+        if let Some(open) = &mut self.open {
+            open.objects = None;
+        }
+    }
+
+    /// All tables, if they were looked up.
+    pub(super) fn objects(&self) -> Option<&Arc<Objects>> {
+        self.open.as_ref().and_then(|open| open.objects.as_ref())
+    }
+
     /// Forgets what there is, since writes were undone.
     fn forget_relations(&mut self) {
         if let Some(open) = &mut self.open {
             open.relations.clear();
+            open.objects = None;
         }
     }
 }
@@ -234,6 +252,9 @@ impl<W: World> Session<'_, W> {
         self.data.has_written = true;
         let Some(open) = &mut self.data.open else { return Err(confused().into()) };
         let put = self.world.store().put(&mut open.transaction, space, &key, value).await;
+        if space == Space::Copied && key.starts_with(&descriptors_prefix(None)) {
+            self.data.forget_objects();
+        }
         self.outcome(put)
     }
 
@@ -298,11 +319,17 @@ impl<W: World> Session<'_, W> {
     /// Plans a statement: again and again until all tables are known that it names.
     pub(super) async fn plan(&mut self, node: &Node, text: &str, given: &[Oid]) -> Result<Query, Stop> {
         loop {
-            let relations = self.data.open.as_ref().map(|open| &open.relations);
-            let names = Names { settings: &self.settings, relations, wanted: RefCell::new(None) };
+            let open = self.data.open.as_ref();
+            let names = Names {
+                settings: &self.settings,
+                relations: open.map(|open| &open.relations),
+                objects: open.and_then(|open| open.objects.as_ref()),
+                wanted: RefCell::new(None),
+            };
             let planned = analyze(node, text, given, &names);
             match (names.wanted.into_inner(), planned) {
-                (Some((schema, name)), _) => drop(self.look_up(schema, name).await?),
+                (Some(Wanted::Name((schema, name))), _) => drop(self.look_up(schema, name).await?),
+                (Some(Wanted::All), _) => drop(self.look_up_all().await?),
                 (None, planned) => return Ok(planned?),
             }
         }
@@ -357,8 +384,61 @@ impl<W: World> Session<'_, W> {
         }
     }
 
+    /// Forgets what names of the catalog are and the rows that were made of it: they may be many, and
+    /// the session waits for its client.
+    pub(super) fn forget_names(&mut self) {
+        self.objects = None;
+        self.style.names = None;
+    }
+
+    /// All tables. What is read and written by names from now on knows them.
+    pub(super) async fn look_up_all(&mut self) -> Result<Arc<Objects>, Stop> {
+        self.open().await?;
+        let known = self.data.open.as_ref().and_then(|open| open.objects.clone());
+        let objects = match known {
+            Some(objects) => objects,
+            None => {
+                let found = Objects::new(self.all_relations().await?);
+                // Rows that were made serve as long as tables are the same.
+                let objects = match self.objects.take() {
+                    Some(last) if *last == found => last,
+                    _ => Arc::new(found),
+                };
+                self.objects = Some(Arc::clone(&objects));
+                objects
+            }
+        };
+        if let Some(open) = &mut self.data.open {
+            open.objects = Some(Arc::clone(&objects));
+        }
+        self.style.names = Some(Arc::new(Naming::new(Arc::clone(&objects), &self.settings)));
+        Ok(objects)
+    }
+
+    async fn all_relations(&mut self) -> Result<Vec<Relation>, Stop> {
+        let low = descriptors_prefix(None);
+        let high = key::after_prefix(&low);
+        let mut left = Some(Range { space: Space::Copied, low, high, reverse: false });
+        let mut relations = Vec::new();
+        while let Some(range) = left.take() {
+            let Some(open) = &mut self.data.open else { return Err(confused().into()) };
+            let found = self.world.store().scan(&mut open.transaction, range).await;
+            let (pairs, rest) = self.outcome(found)?;
+            for (_, value) in pairs {
+                relations.push(Relation::from_bytes(&value)?);
+            }
+            left = rest;
+        }
+        Ok(relations)
+    }
+
     /// Whether the tables of a query are still what it was planned for.
     pub(super) async fn is_current(&mut self, query: &Query) -> Result<bool, Stop> {
+        if let Some(objects) = &query.objects
+            && *self.look_up_all().await? != **objects
+        {
+            return Ok(false);
+        }
         for table in &query.tables {
             let found = self.look_up(table.schema.clone(), table.name.clone()).await?;
             if !matches!(&found, Some(Relation::Table(found)) if found == table) {
@@ -378,8 +458,17 @@ pub(super) fn schema_of(named: &str) -> &str {
 pub(super) struct Names<'a> {
     pub settings: &'a Settings,
     pub relations: Option<&'a BTreeMap<Name, Option<Relation>>>,
-    /// A name that was asked for and was not looked up.
-    pub wanted: RefCell<Option<Name>>,
+    pub objects: Option<&'a Arc<Objects>>,
+    /// What was asked for and is not known.
+    pub wanted: RefCell<Option<Wanted>>,
+}
+
+/// What has to be looked up before analysis can go on.
+pub(super) enum Wanted {
+    /// What a name stands for.
+    Name(Name),
+    /// All that has a name.
+    All,
 }
 
 impl Catalog for Names<'_> {
@@ -404,9 +493,57 @@ impl Catalog for Names<'_> {
         match self.relations.and_then(|relations| relations.get(&name)) {
             Some(relation) => Ok(relation.clone()),
             None => {
-                self.wanted.replace(Some(name));
+                self.wanted.replace(Some(Wanted::Name(name)));
                 Err(confused())
             }
         }
+    }
+
+    fn objects(&self) -> Result<Arc<Objects>, SqlError> {
+        self.objects.cloned().ok_or_else(|| {
+            self.wanted.replace(Some(Wanted::All));
+            confused()
+        })
+    }
+}
+
+/// What a run asks about the session.
+pub(super) struct Known<'a> {
+    pub settings: &'a Settings,
+    pub objects: Option<&'a Arc<Objects>>,
+    pub backend: i32,
+}
+
+impl Catalog for Known<'_> {
+    fn setting(&self, name: &str) -> Option<String> {
+        self.settings.setting(name)
+    }
+
+    fn set(&self, name: &str, value: &str, local: bool) -> Result<String, SqlError> {
+        self.settings.set(name, value, local)
+    }
+
+    fn user(&self) -> &str {
+        self.settings.user()
+    }
+
+    fn database(&self) -> &str {
+        self.settings.database()
+    }
+
+    fn relation(&self, schema: &str, name: &str) -> Result<Option<Relation>, SqlError> {
+        self.settings.relation(schema, name)
+    }
+
+    fn objects(&self) -> Result<Arc<Objects>, SqlError> {
+        self.objects.cloned().ok_or_else(|| unsupported("a name of the catalog in this place"))
+    }
+
+    fn settings(&self) -> Vec<ShownSetting> {
+        self.settings.settings()
+    }
+
+    fn backend(&self) -> i32 {
+        self.backend
     }
 }

@@ -68,7 +68,7 @@ impl<W: World> Session<'_, W> {
 
 /// The column of its rows.
 pub(super) fn column() -> Column {
-    Column { name: "QUERY PLAN".to_owned(), oid: Oid::TEXT, modifier: -1 }
+    Column { name: "QUERY PLAN".to_owned(), oid: Oid::TEXT, modifier: -1, origin: None }
 }
 
 fn milliseconds(us: i64) -> String {

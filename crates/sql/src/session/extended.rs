@@ -45,7 +45,7 @@ impl<W: World> Session<'_, W> {
             Some(statement) => self.understand(statement, text, &given).await?,
         };
         let (parameters, node) = match &body {
-            Body::Query(query) if query.tables.is_empty() => (query.parameters.clone(), None),
+            Body::Query(query) if !query.depends() => (query.parameters.clone(), None),
             Body::Query(query) => (query.parameters.clone(), statement.map(|statement| statement.node)),
             Body::Empty | Body::Utility(_) => (given, None),
         };
@@ -122,6 +122,13 @@ impl<W: World> Session<'_, W> {
             .insert(bind.portal.to_owned(), Portal { prepared, formats, level, progress, is_begun: false });
         backend::bind_complete(&mut line.out);
         Ok(())
+    }
+
+    /// Whether a parameter is of a type whose values are read by names in the catalog.
+    pub(super) fn binds_names(&self, bind: &Bind<'_>) -> bool {
+        let prepared = self.statements.get(bind.statement);
+        let is_name = |oid: &Oid| oid.element().unwrap_or(*oid).is_reference();
+        prepared.is_some_and(|prepared| prepared.parameters.iter().any(is_name))
     }
 
     fn parameters(&self, bind: &Bind<'_>, prepared: &Prepared) -> Result<Vec<Datum>, SqlError> {

@@ -9,6 +9,7 @@
 use std::rc::Rc;
 
 use super::conversation::Session;
+use super::data::Known;
 use super::lines::Form;
 use super::portal::Work;
 use super::{Closed, Line, Stop, Stream, World};
@@ -47,6 +48,11 @@ impl<W: World> Session<'_, W> {
         // Statements before this one may have spent the fuel.
         self.fuel.burn(1);
         self.pause_if_spent(deadline_us, line).await?;
+        if let Work::Query(query, _) | Work::Copy(query, _, _) | Work::Written(query, ..) = work
+            && query.objects.is_some()
+        {
+            self.look_up_all().await?;
+        }
         if let Work::Query(query, run) = work
             && query.write.is_some()
         {
@@ -150,16 +156,23 @@ impl<W: World> Session<'_, W> {
         }
     }
 
+    /// What a query may ask about the session.
+    pub(super) fn known(&self) -> Known<'_> {
+        let backend = i32::try_from(self.place.pid()).unwrap_or(i32::MAX);
+        Known { settings: &self.settings, objects: self.data.objects(), backend }
+    }
+
     /// Calls with what a query may ask of the session.
     pub(super) fn with_context<T>(&self, call: impl FnOnce(&Context<'_>) -> T) -> T {
+        let known = self.known();
         let context = Context {
-            catalog: &self.settings,
+            catalog: &known,
             style: &self.style,
             transaction_us: self.transaction.begun_us(),
             statement_us: self.statement_us,
             clock: &|| self.world.now_us(),
             random: &|| self.world.random(),
-            backend: i32::try_from(self.place.pid()).unwrap_or(i32::MAX),
+            backend: known.backend,
             fuel: &self.fuel,
             volatile: &self.has_called_volatile,
         };

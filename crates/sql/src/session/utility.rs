@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use pg_query::NodeEnum;
 use pg_query::protobuf::{
-    self, AConst, DefElem, DiscardMode, ExecuteStmt, LimitOption, Node, PrepareStmt, ResTarget, SelectStmt,
+    self, DefElem, DiscardMode, ExecuteStmt, LimitOption, Node, PrepareStmt, ResTarget, SelectStmt,
     SetOperation, TransactionStmt, TransactionStmtKind, TypeCast, TypeName, VariableSetKind, VariableSetStmt,
     a_const,
 };
@@ -18,7 +18,7 @@ use super::portal::{Body, Prepared, Work};
 use super::settings;
 use super::transaction::{Done, Portals, warning};
 use super::{Stop, World};
-use crate::analyze::{Catalog, Column, Query, analyze};
+use crate::analyze::{Catalog, Column, Query, analyze, type_of};
 use crate::functions::confused;
 use crate::types::{self, Datum, Oid, Zone};
 use crate::wire::backend;
@@ -262,7 +262,8 @@ impl<W: World> Session<'_, W> {
     }
 
     fn shown_columns(&self, name: &str) -> Result<Vec<Column>, SqlError> {
-        let column = |name: &str| Column { name: name.to_owned(), oid: Oid::TEXT, modifier: -1 };
+        let column =
+            |name: &str| Column { name: name.to_owned(), oid: Oid::TEXT, modifier: -1, origin: None };
         if name.eq_ignore_ascii_case("all") {
             return Ok(["name", "setting", "description"].iter().map(|name| column(name)).collect());
         }
@@ -287,17 +288,14 @@ impl<W: World> Session<'_, W> {
                 return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, error).into());
             }
         };
-        // The types of NULLs that are cast to them.
-        let casts = statement.argtypes.iter().filter_map(|name| match &name.node {
-            Some(NodeEnum::TypeName(name)) => Some(cast(null(), name.clone())),
-            _ => None,
-        });
-        let types = self.select(casts.collect(), text)?;
-        let given: Vec<Oid> =
-            types.map_or_else(Vec::new, |types| types.columns.iter().map(|column| column.oid).collect());
+        let mut given = Vec::new();
+        for name in &statement.argtypes {
+            let Some(NodeEnum::TypeName(name)) = &name.node else { return Err(confused().into()) };
+            given.push(type_of(name, text, &self.settings)?.0);
+        }
         let planned = self.plan(query, text, &given).await?;
         let parameters = planned.parameters.clone();
-        let node = (!planned.tables.is_empty()).then(|| Rc::clone(tree));
+        let node = planned.depends().then(|| Rc::clone(tree));
         let body = Body::Query(Rc::new(planned));
         self.keep(&statement.name, Prepared { text: Rc::clone(text), node, body, parameters })?;
         Ok(done("PREPARE")?)
@@ -320,6 +318,9 @@ impl<W: World> Session<'_, W> {
                 return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, error).into());
             }
         };
+        if prepared.parameters.iter().any(|oid| oid.element().unwrap_or(*oid).is_reference()) {
+            self.look_up_all().await?;
+        }
         let arguments = statement.params.iter().zip(&prepared.parameters);
         let casts = arguments.map(|(argument, oid)| cast(argument.clone(), type_name(*oid)));
         let values = match self.select(casts.collect(), text)? {
@@ -352,7 +353,7 @@ impl<W: World> Session<'_, W> {
         select.set_op(SetOperation::SetopNone);
         select.set_limit_option(LimitOption::Default);
         let node = Node { node: Some(NodeEnum::SelectStmt(Box::new(select))) };
-        analyze(&node, text, &[], &self.settings).map(Some)
+        analyze(&node, text, &[], &self.known()).map(Some)
     }
 
     fn discard(&mut self, what: DiscardMode) -> Result<Work, SqlError> {
@@ -438,11 +439,6 @@ fn zone(cast: &TypeCast) -> Result<String, SqlError> {
     }
     let seconds = i32::try_from(interval.us / 1_000_000).map_err(|_| invalid("out of range"))?;
     Ok(Zone::fixed(seconds).name().to_owned())
-}
-
-fn null() -> Node {
-    let null = AConst { isnull: true, location: -1, val: None };
-    Node { node: Some(NodeEnum::AConst(null)) }
 }
 
 fn cast(value: Node, to: TypeName) -> Node {

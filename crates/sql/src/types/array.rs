@@ -31,6 +31,12 @@ impl Array {
         Datum::Array(Arc::new(Array { element, dimensions, elements }))
     }
 
+    /// An `int2vector` or `oidvector`: of one dimension, whose first element is number 0.
+    pub fn vector(element: Oid, elements: Vec<Datum>) -> Datum {
+        let length = i32::try_from(elements.len()).unwrap_or(i32::MAX);
+        Datum::Array(Arc::new(Array { element, dimensions: vec![(length, 0)], elements }))
+    }
+
     /// The element at these subscripts; none outside of the array.
     pub fn at(&self, subscripts: &[i32]) -> Option<&Datum> {
         if subscripts.len() != self.dimensions.len() || subscripts.is_empty() {
@@ -84,6 +90,29 @@ pub fn parse(element: Oid, modifier: i32, text: &str, style: &Style) -> Result<D
         }
     };
     Ok(Datum::Array(Arc::new(Array { element, dimensions, elements: reader.elements })))
+}
+
+/// Reads `1 2 3`, a vector whose first element is number 0.
+pub fn parse_vector(oid: Oid, text: &str, style: &Style) -> Result<Datum, SqlError> {
+    let element = oid.element().unwrap_or(Oid::OID);
+    let words = text.split_ascii_whitespace();
+    let elements: Vec<Datum> =
+        words.map(|word| scalar::parse(element, word, style)).collect::<Result<_, _>>()?;
+    if elements.len() > ELEMENTS_MAX {
+        return Err(too_large());
+    }
+    Ok(Array::vector(element, elements))
+}
+
+/// Appends a vector.
+pub fn print_vector(array: &Array, style: &Style, out: &mut String) -> Result<(), SqlError> {
+    for (place, element) in array.elements.iter().enumerate() {
+        if place > 0 {
+            out.push(' ');
+        }
+        scalar::print(element, array.element, style, out)?;
+    }
+    Ok(())
 }
 
 /// `[1:2][0:3]=`

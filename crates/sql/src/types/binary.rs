@@ -132,7 +132,9 @@ fn from_binary(oid: Oid, bytes: &[u8]) -> Result<Datum, SqlError> {
         Oid::UUID => Datum::Uuid(rest.take()?),
         Oid::VOID => return Ok(Datum::text("")),
         _ if oid.is_array() => array_from_binary(oid, &mut rest)?,
-        _ if oid.category() == b'N' => Datum::Oid(rest.take().map(u32::from_be_bytes)?),
+        _ if oid.category() == b'N' || matches!(oid, Oid::XID | Oid::CID) => {
+            Datum::Oid(rest.take().map(u32::from_be_bytes)?)
+        }
         _ => {
             return Err(SqlError::new(
                 SqlState::FEATURE_NOT_SUPPORTED,

@@ -31,7 +31,7 @@ pub use binary::{decode, encode};
 pub use numeric::Numeric;
 pub use oid::{Oid, type_size};
 pub use scalar::{parse, print};
-pub use style::{DateForm, DateOrder, IntervalForm, Style};
+pub use style::{DateForm, DateOrder, IntervalForm, Names, Style};
 pub use time::{Interval, Zone};
 
 /// A value. Which type it is of is known from elsewhere.

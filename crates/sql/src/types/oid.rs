@@ -56,14 +56,21 @@ types! {
     19 NAME 1003 "name" "name" 64 b'S' false;
     20 INT8 1016 "int8" "bigint" 8 b'N' false;
     21 INT2 1005 "int2" "smallint" 2 b'N' false;
+    22 INT2VECTOR 1006 "int2vector" "int2vector" -1 b'A' false;
     23 INT4 1007 "int4" "integer" 4 b'N' false;
     24 REGPROC 1008 "regproc" "regproc" 4 b'N' false;
     25 TEXT 1009 "text" "text" -1 b'S' true;
     26 OID 1028 "oid" "oid" 4 b'N' true;
+    28 XID 1011 "xid" "xid" 4 b'U' false;
+    29 CID 1012 "cid" "cid" 4 b'U' false;
+    30 OIDVECTOR 1013 "oidvector" "oidvector" -1 b'A' false;
     114 JSON 199 "json" "json" -1 b'U' false;
+    194 PG_NODE_TREE 0 "pg_node_tree" "pg_node_tree" -1 b'Z' false;
     700 FLOAT4 1021 "float4" "real" 4 b'N' false;
     701 FLOAT8 1022 "float8" "double precision" 8 b'N' true;
     705 UNKNOWN 0 "unknown" "unknown" -2 b'X' false;
+    869 INET 1041 "inet" "inet" -1 b'I' true;
+    1033 ACLITEM 1034 "aclitem" "aclitem" 12 b'U' false;
     1042 BPCHAR 1014 "bpchar" "character" -1 b'S' false;
     1043 VARCHAR 1015 "varchar" "character varying" -1 b'S' false;
     1082 DATE 1182 "date" "date" 4 b'D' false;
@@ -97,6 +104,25 @@ impl Oid {
     /// No type, or one that is still to be found out.
     pub const NONE: Oid = Oid(0);
 
+    /// Rows of an element and its number, where the element's type is that of an argument.
+    pub const EXPANDED: Oid = Oid(u32::MAX - Oid::ANY_ELEMENT.0);
+    /// The rows of `pg_get_keywords()`.
+    pub const KEYWORD_ROW: Oid = Oid(u32::MAX);
+
+    /// `boolean[]`
+    pub const BOOL_ARRAY: Oid = Oid(1000);
+    /// `"char"[]`
+    pub const CHAR_ARRAY: Oid = Oid(1002);
+    /// `smallint[]`
+    pub const INT2_ARRAY: Oid = Oid(1005);
+    /// `oid[]`
+    pub const OID_ARRAY: Oid = Oid(1028);
+    /// `real[]`
+    pub const FLOAT4_ARRAY: Oid = Oid(1021);
+    /// `aclitem[]`
+    pub const ACLITEM_ARRAY: Oid = Oid(1034);
+    /// `regtype[]`
+    pub const REGTYPE_ARRAY: Oid = Oid(2211);
     /// `text[]`
     pub const TEXT_ARRAY: Oid = Oid(1009);
     /// `integer[]`
@@ -112,12 +138,71 @@ impl Oid {
 
     /// What is known of this type; nothing of an array, whose element is known.
     pub fn definition(self) -> Option<&'static Type> {
+        if self.fields().is_some() {
+            return Oid::RECORD.definition();
+        }
         TYPES.binary_search_by_key(&self, |row| row.oid).ok().and_then(|place| TYPES.get(place))
     }
 
     /// The type of an array's elements.
     pub fn element(self) -> Option<Oid> {
-        TYPES.iter().find(|row| row.array == self && self != Oid::NONE).map(|row| row.oid)
+        match self {
+            Oid::INT2VECTOR => Some(Oid::INT2),
+            Oid::OIDVECTOR => Some(Oid::OID),
+            _ => TYPES.iter().find(|row| row.array == self && self != Oid::NONE).map(|row| row.oid),
+        }
+    }
+
+    /// Whether it is an array whose text form has no braces, and whose first element is number 0.
+    pub fn is_vector(self) -> bool {
+        matches!(self, Oid::INT2VECTOR | Oid::OIDVECTOR)
+    }
+
+    /// The type of rows of an element and its number, which `_pg_expandarray()` makes.
+    pub fn numbered(element: Oid) -> Oid {
+        Oid(u32::MAX - element.0)
+    }
+
+    /// The fields of rows of this type, if they are known: such a type is none of PostgreSQL's, and
+    /// clients see it as [`Oid::RECORD`].
+    pub fn fields(self) -> Option<Vec<(&'static str, Oid)>> {
+        match self {
+            Oid::KEYWORD_ROW => Some(vec![
+                ("word", Oid::TEXT),
+                ("catcode", Oid::CHAR),
+                ("barelabel", Oid::BOOL),
+                ("catdesc", Oid::TEXT),
+                ("baredesc", Oid::TEXT),
+            ]),
+            _ if self.0 > u32::MAX - FIRST_USER => {
+                Some(vec![("x", Oid(u32::MAX - self.0)), ("n", Oid::INT4)])
+            }
+            _ => None,
+        }
+    }
+
+    /// The type as clients see it.
+    pub fn shown(self) -> Oid {
+        if self.fields().is_some() { Oid::RECORD } else { self }
+    }
+
+    /// Whether its values are identifiers that are shown as the names of what they identify.
+    pub fn is_reference(self) -> bool {
+        matches!(
+            self,
+            Oid::REGPROC
+                | Oid::REGPROCEDURE
+                | Oid::REGOPER
+                | Oid::REGCLASS
+                | Oid::REGTYPE
+                | Oid::REGNAMESPACE
+                | Oid::REGROLE
+        )
+    }
+
+    /// All types but arrays.
+    pub fn all() -> impl Iterator<Item = &'static Type> {
+        TYPES.iter()
     }
 
     /// The type of arrays of this type; an array's is its own.
@@ -189,6 +274,9 @@ impl Oid {
         TYPES.iter().find(|row| row.name == name).map(|row| row.oid)
     }
 }
+
+/// The first identifier that is not PostgreSQL's own.
+const FIRST_USER: u32 = 16_384;
 
 /// Bytes of a value of this type, -1 if they vary: a column's size in a RowDescription.
 pub fn type_size(oid: Oid) -> i16 {

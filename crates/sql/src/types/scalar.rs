@@ -33,7 +33,9 @@ pub fn parse_modified(oid: Oid, modifier: i32, text: &str, style: &Style) -> Res
         Oid::INT4 => Datum::Int4(parse_integer(text, "integer")?),
         Oid::INT8 => Datum::Int8(parse_integer(text, "bigint")?),
         Oid::OID => Datum::Oid(parse_oid(text)?),
-        Oid::REGTYPE => Datum::Oid(parse_type_name(text)?),
+        Oid::XID | Oid::CID => Datum::Oid(parse_oid(text).map_err(|_| invalid(&oid.display(), text))?),
+        _ if oid.is_reference() => Datum::Oid(parse_reference(oid, text, style)?),
+        Oid::INT2VECTOR | Oid::OIDVECTOR => return array::parse_vector(oid, text, style),
         Oid::FLOAT4 => Datum::Float4(float::parse4(text)?),
         Oid::FLOAT8 => Datum::Float8(float::parse8(text)?),
         Oid::NUMERIC => Datum::Numeric(Numeric::parse(text)?),
@@ -175,6 +177,25 @@ fn parse_oid(text: &str) -> Result<u32, SqlError> {
     })
 }
 
+/// What a name or a number identifies, for `regclass` and its kin.
+fn parse_reference(oid: Oid, text: &str, style: &Style) -> Result<u32, SqlError> {
+    let body = trimmed(text);
+    if body == "-" {
+        return Ok(0);
+    }
+    if !body.is_empty() && body.bytes().all(|byte| byte.is_ascii_digit()) {
+        return parse_oid(body);
+    }
+    match (oid, &style.names) {
+        (Oid::REGTYPE, names) => parse_type_name(text).or_else(|error| match names {
+            Some(names) => names.oid_of(oid, body),
+            None => Err(error),
+        }),
+        (_, Some(names)) => names.oid_of(oid, body),
+        (_, None) => Err(no_form(oid)),
+    }
+}
+
 /// The type of a name in SQL or in the catalog, for `regtype`.
 fn parse_type_name(text: &str) -> Result<u32, SqlError> {
     let name = trimmed(text).to_ascii_lowercase();
@@ -228,17 +249,16 @@ pub fn print(datum: &Datum, oid: Oid, style: &Style, out: &mut String) -> Result
         Datum::Int2(value) => out.push_str(&value.to_string()),
         Datum::Int4(value) => out.push_str(&value.to_string()),
         Datum::Int8(value) => out.push_str(&value.to_string()),
-        Datum::Oid(value) if oid == Oid::REGTYPE => {
-            let known = Oid(*value).definition().is_some() || Oid(*value).is_array();
-            out.push_str(&if *value == 0 {
-                "-".to_owned()
-            } else if known {
-                Oid(*value).display()
-            } else {
-                value.to_string()
-            });
+        Datum::Oid(0) if oid.is_reference() => out.push('-'),
+        Datum::Oid(value)
+            if oid == Oid::REGTYPE && (Oid(*value).definition().is_some() || Oid(*value).is_array()) =>
+        {
+            out.push_str(&Oid(*value).display());
         }
-        Datum::Oid(0) if oid != Oid::OID => out.push('-'),
+        Datum::Oid(value) if oid.is_reference() => {
+            let name = style.names.as_ref().and_then(|names| names.name_of(oid, *value));
+            out.push_str(&name.unwrap_or_else(|| value.to_string()));
+        }
         Datum::Oid(value) => out.push_str(&value.to_string()),
         Datum::Float4(value) => float::write4(*value, style.extra_float_digits, out),
         Datum::Float8(value) => float::write8(*value, style.extra_float_digits, out),
@@ -271,6 +291,7 @@ pub fn print(datum: &Datum, oid: Oid, style: &Style, out: &mut String) -> Result
                 out.push_str(&format!("{byte:02x}"));
             }
         }
+        Datum::Array(value) if oid.is_vector() => array::print_vector(value, style, out)?,
         Datum::Array(value) => array::print(value, style, out)?,
         Datum::Record(fields) => print_record(fields, style, out)?,
     }

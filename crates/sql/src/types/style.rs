@@ -1,6 +1,11 @@
 //! What the text forms of values depend on: settings of the session.
 
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use super::Oid;
 use super::time::Zone;
+use crate::SqlError;
 
 /// The order of numbers in a date that does not tell it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,6 +44,14 @@ pub enum IntervalForm {
     Iso8601,
 }
 
+/// The names of what a catalog has, by which `regclass` and its kin are read and written.
+pub trait Names: Debug + Send + Sync {
+    /// The name of an identifier of a type's kind; none if there is no such thing.
+    fn name_of(&self, kind: Oid, oid: u32) -> Option<String>;
+    /// The identifier of a name.
+    fn oid_of(&self, kind: Oid, name: &str) -> Result<u32, SqlError>;
+}
+
 /// What the text forms of values depend on.
 #[derive(Clone, Debug)]
 pub struct Style {
@@ -56,6 +69,8 @@ pub struct Style {
     pub hex_bytes: bool,
     /// What `now` and `today` mean in a date: microseconds since 2000 of the transaction.
     pub now_us: i64,
+    /// The names in the catalog, where a statement needs them.
+    pub names: Option<Arc<dyn Names>>,
 }
 
 impl Default for Style {
@@ -68,6 +83,7 @@ impl Default for Style {
             extra_float_digits: 1,
             hex_bytes: true,
             now_us: 0,
+            names: None,
         }
     }
 }

@@ -178,9 +178,10 @@ pub fn columns(out: &mut Vec<u8>, columns: &[Column], format: impl Fn(usize) -> 
         count(out, columns.len());
         for (place, column) in columns.iter().enumerate() {
             text(out, &column.name);
-            // The table and the column of it that this is: there are no tables.
-            out.extend([0; 6]);
-            out.extend(column.oid.0.to_be_bytes());
+            let (table, number) = column.origin.map_or((0, 0), |origin| (origin.table, origin.column));
+            out.extend(table.to_be_bytes());
+            out.extend(number.to_be_bytes());
+            out.extend(column.oid.shown().0.to_be_bytes());
             out.extend(type_size(column.oid).to_be_bytes());
             out.extend(column.modifier.to_be_bytes());
             out.extend(match format(place) {

@@ -6,6 +6,16 @@ use crate::types::Oid;
 
 #[rustfmt::skip]
 functions! { ORDER:
+    679 "oidvectoreq" (OIDVECTOR OIDVECTOR) BOOL, strict immutable, Plain(order::eq);
+    680 "oidvectorge" (OIDVECTOR OIDVECTOR) BOOL, strict immutable, Plain(order::ge);
+    681 "oidvectorgt" (OIDVECTOR OIDVECTOR) BOOL, strict immutable, Plain(order::gt);
+    678 "oidvectorle" (OIDVECTOR OIDVECTOR) BOOL, strict immutable, Plain(order::le);
+    677 "oidvectorlt" (OIDVECTOR OIDVECTOR) BOOL, strict immutable, Plain(order::lt);
+    619 "oidvectorne" (OIDVECTOR OIDVECTOR) BOOL, strict immutable, Plain(order::ne);
+    68 "xideq" (XID XID) BOOL, strict immutable, Plain(order::eq);
+    1319 "xideqint4" (XID INT4) BOOL, strict immutable, Plain(order::eq);
+    3308 "xidneq" (XID XID) BOOL, strict immutable, Plain(order::ne);
+    3309 "xidneqint4" (XID INT4) BOOL, strict immutable, Plain(order::ne);
     744 "array_eq" (ANY_ARRAY ANY_ARRAY) BOOL, strict immutable, Plain(order::eq);
     396 "array_ge" (ANY_ARRAY ANY_ARRAY) BOOL, strict immutable, Plain(order::ge);
     392 "array_gt" (ANY_ARRAY ANY_ARRAY) BOOL, strict immutable, Plain(order::gt);

@@ -30,6 +30,7 @@ macro_rules! functions {
 }
 
 mod aggregates;
+mod catalog;
 mod comparisons;
 mod moments;
 mod numbers;
@@ -55,7 +56,13 @@ pub fn all() -> impl Iterator<Item = &'static Function> {
         others::SETS,
         others::SYSTEM,
         aggregates::AGGREGATES,
+        catalog::CATALOG,
     ]
     .into_iter()
     .flatten()
+}
+
+/// Whether a function looks at the catalog.
+pub fn reads_catalog(function: &Function) -> bool {
+    catalog::CATALOG.iter().any(|known| known.oid == function.oid)
 }

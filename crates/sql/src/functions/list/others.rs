@@ -1,7 +1,7 @@
 //! Arrays, sets, and what the session knows.
 
 use crate::functions::Body::{Plain, Set};
-use crate::functions::{Function, Volatility, arrays, sets, system};
+use crate::functions::{Function, Volatility, arrays, json, sets, system};
 use crate::types::Oid;
 
 #[rustfmt::skip]
@@ -54,13 +54,14 @@ functions! { SYSTEM:
     2077 "current_setting" (TEXT) TEXT, strict stable, Plain(system::setting);
     3294 "current_setting" (TEXT BOOL) TEXT, strict stable, Plain(system::setting);
     745 "current_user" () NAME, strict stable, Plain(system::user);
-    1081 "format_type" (OID INT4) TEXT, nullable stable, Plain(system::format_type);
     3432 "gen_random_uuid" () UUID, strict volatile, Plain(system::random_uuid);
     1039 "getdatabaseencoding" () NAME, strict stable, Plain(system::encoding);
     710 "getpgusername" () NAME, strict stable, Plain(system::user);
     1299 "now" () TIMESTAMPTZ, strict stable, Plain(system::now);
     440 "num_nonnulls" (ANY) INT4, nullable immutable variadic, Plain(system::non_nulls);
     438 "num_nulls" (ANY) INT4, nullable immutable variadic, Plain(system::nulls);
+    3200 "json_build_object" (ANY) JSON, nullable stable variadic, Plain(json::build_object);
+    3201 "json_build_object" () JSON, nullable stable, Plain(json::build_object);
     2026 "pg_backend_pid" () INT4, strict stable, Plain(system::backend);
     810 "pg_client_encoding" () NAME, strict stable, Plain(system::encoding);
     1597 "pg_encoding_to_char" (INT4) NAME, strict stable, Plain(system::encoding_name);

@@ -20,11 +20,13 @@ mod value;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use table::{Kind, SETTINGS, Scope, Setting};
 
-use crate::analyze::Catalog;
+use crate::analyze::{Catalog, ShownSetting, unsupported};
 use crate::catalog::Relation;
+use crate::catalog::pg::Objects;
 use crate::types::Style;
 use crate::{SqlError, SqlState};
 
@@ -332,6 +334,25 @@ impl Catalog for Settings {
 
     fn database(&self) -> &str {
         &self.database
+    }
+
+    /// Refused: where only settings are known there are no tables to name.
+    fn objects(&self) -> Result<Arc<Objects>, SqlError> {
+        Err(unsupported("a name of the catalog in this place"))
+    }
+
+    fn settings(&self) -> Vec<ShownSetting> {
+        let shown = SETTINGS.iter().filter(|setting| setting.scope != Scope::Hidden);
+        shown
+            .map(|setting| {
+                let reset = self.initial.get(setting.name).map_or(setting.default, String::as_str);
+                ShownSetting {
+                    value: self.kept(setting),
+                    reset: reset.to_owned(),
+                    ..value::described(setting)
+                }
+            })
+            .collect()
     }
 
     /// None: where only settings are known there are no tables.

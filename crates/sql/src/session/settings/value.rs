@@ -3,7 +3,8 @@
 //! A value is kept as a text in the setting's own unit (`4096` for `work_mem`) and shown in the
 //! largest unit that tells it exactly (`4MB`).
 
-use super::table::{Kind, Setting, Unit};
+use super::table::{Kind, Scope, Setting, Unit};
+use crate::analyze::ShownSetting;
 use crate::types::Zone;
 use crate::{SqlError, SqlState};
 
@@ -79,6 +80,46 @@ pub(super) fn accept(setting: &Setting, value: &str) -> Result<String, SqlError>
             let zone = Zone::named(value).ok_or_else(|| invalid(setting, value))?;
             Ok(zone.name().to_owned())
         }
+    }
+}
+
+/// What `pg_settings` says of a setting that nobody has changed.
+pub(super) fn described(setting: &Setting) -> ShownSetting {
+    let in_unit = |units: &[(&'static str, i64)], own: i64| {
+        units.iter().find(|(_, size)| *size == own).map(|(name, _)| *name)
+    };
+    let (kind, unit, choices) = match setting.kind {
+        Kind::Bool | Kind::AlwaysOn => ("bool", None, None),
+        Kind::Int(Unit::Bytes(own), ..) if own == 8 << 10 => ("integer", Some("8kB"), None),
+        Kind::Int(Unit::Bytes(own), ..) => ("integer", in_unit(&BYTES, own), None),
+        Kind::Int(Unit::Micros(own), ..) => ("integer", in_unit(&MICROS, own), None),
+        Kind::Int(Unit::None, ..) => ("integer", None, None),
+        Kind::Real(..) => ("real", None, None),
+        Kind::Choice(choices) => ("enum", None, Some(choices)),
+        _ => ("string", None, None),
+    };
+    let (least, greatest) = match setting.kind {
+        Kind::Int(_, least, greatest) => (Some(least.to_string()), Some(greatest.to_string())),
+        Kind::Real(least, greatest) => (Some(general(least)), Some(general(greatest))),
+        _ => (None, None),
+    };
+    let context = match setting.scope {
+        Scope::Session | Scope::Hidden => "user",
+        Scope::Start => "postmaster",
+        Scope::Fixed => "internal",
+    };
+    ShownSetting {
+        name: setting.name,
+        value: setting.default.to_owned(),
+        unit,
+        about: setting.about,
+        context,
+        kind,
+        least,
+        greatest,
+        choices,
+        default: setting.default.to_owned(),
+        reset: setting.default.to_owned(),
     }
 }
 

@@ -1,0 +1,34 @@
+WITH RECURSIVE t(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM t WHERE n < 5) SELECT * FROM t;
+WITH RECURSIVE t(n) AS (SELECT 1 UNION SELECT n % 3 + 1 FROM t) SELECT n FROM t ORDER BY n;
+WITH RECURSIVE t AS (SELECT 1 AS a, 'x'::text AS b UNION ALL SELECT a + 1, b || a FROM t WHERE a < 4) SELECT a, b FROM t;
+WITH RECURSIVE fib(a, b) AS (SELECT 0::numeric, 1::numeric UNION ALL SELECT b, a + b FROM fib WHERE b < 1000) SELECT array_agg(a) FROM fib;
+WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) SELECT n FROM t LIMIT 4;
+WITH RECURSIVE e(f, g) AS (VALUES (1, 2), (2, 3), (3, 1), (3, 4)), r(x) AS (SELECT 1 UNION SELECT g FROM r JOIN e ON e.f = r.x) SELECT x FROM r ORDER BY x;
+WITH RECURSIVE a AS (SELECT 1 AS x), b AS (SELECT x + 1 AS x FROM a) SELECT * FROM a, b;
+SELECT o.n, (WITH RECURSIVE t(k) AS (SELECT o.n UNION ALL SELECT k - 1 FROM t WHERE k > 1) SELECT count(*) FROM t) FROM (VALUES (1), (3), (2)) AS o(n);
+SELECT o.n, (WITH c AS (SELECT o.n * 2 AS d) SELECT d FROM c) FROM (VALUES (1), (3)) AS o(n);
+SELECT o.n FROM (VALUES (1), (3), (5)) AS o(n) WHERE EXISTS (WITH c AS (SELECT o.n AS d) SELECT 1 FROM (SELECT d FROM c) s WHERE s.d > 2);
+WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1.5 FROM t WHERE n < 5) SELECT * FROM t;
+WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT (SELECT max(n) FROM t) + 1 WHERE false) SELECT * FROM t;
+WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT t.n FROM (VALUES (1)) v(x) LEFT JOIN t ON true) SELECT * FROM t;
+WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT 1, 2 FROM t) SELECT * FROM t;
+WITH RECURSIVE t(n, m) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n < 3) SELECT * FROM t;
+WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT u.n + 1 FROM t AS u, t AS v WHERE u.n < 3) SELECT * FROM t;
+WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n < 3) SELECT a.n, b.n FROM t a JOIN t b ON a.n < b.n ORDER BY 1, 2;
+WITH RECURSIVE t(n) AS (SELECT g FROM generate_series(1, 3) g UNION ALL SELECT n + 10 FROM t WHERE n < 40) SELECT count(*), sum(n), min(n) FROM t;
+-- Windows: row_number()
+SELECT x, row_number() OVER (ORDER BY x DESC) FROM (VALUES (3), (1), (2)) AS v(x) ORDER BY x;
+SELECT x, y, row_number() OVER (PARTITION BY x ORDER BY y) AS n FROM (VALUES (1, 'b'), (2, 'c'), (1, 'a'), (2, NULL)) AS v(x, y) ORDER BY x, n;
+SELECT row_number() OVER () + 10 AS n, x FROM (VALUES ('a'), ('b')) AS v(x);
+SELECT * FROM (SELECT x, row_number() OVER (PARTITION BY x % 2 ORDER BY x) AS n, row_number() OVER (ORDER BY x DESC) AS m FROM generate_series(1, 5) x) s WHERE n > 1 ORDER BY x;
+SELECT x % 2 AS k, count(*), row_number() OVER (ORDER BY count(*) DESC) FROM generate_series(1, 5) x GROUP BY x % 2 ORDER BY 1;
+SELECT 1 WHERE row_number() OVER () = 1;
+SELECT json_build_object('a', 1, 'b', true, 'c', NULL, 'd', 'x"y', 'e', 1.50, 'f', 2::int8), json_build_object();
+SELECT json_build_object('a');
+-- Functions side by side
+SELECT * FROM unnest(ARRAY[1, 2], ARRAY['a', 'b', 'c']) AS u(n, t);
+SELECT * FROM unnest(ARRAY[1, 2], ARRAY['a']) WITH ORDINALITY;
+SELECT * FROM ROWS FROM (generate_series(1, 2), unnest(ARRAY['x', 'y', 'z'])) WITH ORDINALITY AS r(a, b, c);
+SELECT v.k, u.* FROM (VALUES (1, ARRAY[10, 20]), (2, ARRAY[30])) AS v(k, a), unnest(v.a, ARRAY[v.k]) WITH ORDINALITY AS u(x, y, n);
+SELECT unnest FROM unnest(ARRAY[1], ARRAY[2]);
+SELECT * FROM unnest(1, ARRAY[2]);
