@@ -1,0 +1,117 @@
+"""What psycopg 3 finds: connecting, types in text and binary, prepared statements, transactions,
+COPY, errors, the catalog. What it prints has to be the same of every server."""
+
+import datetime
+import decimal
+import sys
+import uuid
+
+import psycopg
+from psycopg.types import TypeInfo
+from psycopg.types.composite import CompositeInfo
+from psycopg.types.enum import EnumInfo
+from psycopg.types.range import RangeInfo
+
+
+def say(label, call):
+    try:
+        print(label, repr(call()))
+    except psycopg.Error as error:
+        primary = error.diag.message_primary if error.diag.sqlstate else str(error)
+        print(label, type(error).__name__, error.sqlstate, primary)
+
+
+VALUES = [
+    True, 7, -(2**40), 1.5, decimal.Decimal("12.340"), "it's", "", None, b"\x00\xff", datetime.date(2024, 2, 29),
+    datetime.time(12, 34, 56, 789), datetime.datetime(2024, 2, 29, 12, 34, 56),
+    datetime.datetime(2024, 2, 29, 12, 34, 56, tzinfo=datetime.timezone.utc),
+    datetime.timedelta(days=3, seconds=4), uuid.UUID(int=5), [1, None, 3], ["a,b", 'c"d'], [[1, 2], [3, 4]],
+]
+
+
+def types(connection):
+    for binary in (False, True):
+        for value in VALUES:
+            mark = "%b" if binary else "%t"
+            say(f"{binary} {value!r}", lambda: connection.cursor(binary=binary).execute(f"SELECT {mark}", [value]).fetchone())
+    for literal in ("1::int2", "1::int4", "1::int8", "1::oid", "1::float4", "1::float8", "1.50::numeric", "'a'::name",
+                    "'a'::char(3)", "'a'::\"char\"", "'1 day'::interval", "'infinity'::date", "'{1,2}'::int2[]", "'{a,NULL}'::text[]"):
+        for binary in (False, True):
+            say(f"{binary} {literal}", lambda: connection.cursor(binary=binary).execute(f"SELECT {literal}").fetchone())
+
+
+def statements(connection):
+    cursor = connection.cursor()
+    for number in range(8):
+        cursor.execute("SELECT %s::int + 1, %s::text", [number, str(number)], prepare=True)
+    print("prepared", cursor.fetchone())
+    cursor.execute("CREATE TABLE p3 (id int PRIMARY KEY, name text NOT NULL, amount numeric(10, 2), at timestamptz)")
+    cursor.executemany("INSERT INTO p3 (id, name) VALUES (%s, %s)", [(number, f"n{number}") for number in range(5)])
+    print("rowcount", cursor.rowcount)
+    say("returning", lambda: cursor.execute("INSERT INTO p3 VALUES (9, 'x', 1.5) RETURNING id, amount").fetchone())
+    say("update", lambda: cursor.execute("UPDATE p3 SET amount = id * 1.25 WHERE id < 3").rowcount)
+    cursor.execute("SELECT * FROM p3 ORDER BY id")
+    print([(column.name, column.type_code, column.precision, column.scale) for column in cursor.description])
+    print(cursor.fetchmany(2), cursor.fetchall())
+    with connection.pipeline():
+        cursor.execute("SELECT 1")
+        connection.execute("SELECT 2")
+    say("null", lambda: cursor.execute("INSERT INTO p3 VALUES (10, NULL)"))
+    say("unique", lambda: cursor.execute("INSERT INTO p3 VALUES (9, 'y')"))
+    say("syntax", lambda: cursor.execute("SELEC 1"))
+    say("table", lambda: cursor.execute("SELECT * FROM nosuch"))
+    say("value", lambda: cursor.execute("SELECT %s::int", ["x"]))
+    say("zero", lambda: cursor.execute("SELECT 1 / 0"))
+
+
+def transactions(connection):
+    with connection.transaction():
+        connection.execute("INSERT INTO p3 VALUES (20, 'kept')")
+        say("inner", lambda: failing(connection))
+        connection.execute("INSERT INTO p3 VALUES (22, 'kept')")
+    print([row[0] for row in connection.execute("SELECT id FROM p3 WHERE id >= 20 ORDER BY 1")])
+    say("level", lambda: connection.execute("SHOW transaction_isolation").fetchone()[0] in ("serializable", "read committed"))
+
+
+def failing(connection):
+    with connection.transaction():
+        connection.execute("INSERT INTO p3 VALUES (21, 'lost')")
+        connection.execute("SELECT 1 / 0")
+
+
+def copying(connection):
+    cursor = connection.cursor()
+    with cursor.copy("COPY p3 (id, name, amount) FROM STDIN") as copy:
+        for number in range(100, 105):
+            copy.write_row((number, f"tab\t{number}", None if number % 2 else decimal.Decimal(number) / 4))
+    with cursor.copy("COPY p3 (id, name, amount) TO STDOUT") as copy:
+        rows = sorted(bytes(row) for row in copy)
+    print(rows)
+    with cursor.copy("COPY (SELECT 1, 'a') TO STDOUT WITH (FORMAT csv, HEADER)") as copy:
+        print([bytes(row) for row in copy])
+
+
+def catalog(connection):
+    for name in ("int4", "text", "timestamptz", "nosuch"):
+        say(name, lambda: TypeInfo.fetch(connection, name))
+    for info in (CompositeInfo, EnumInfo, RangeInfo):
+        say(info.__name__, lambda: info.fetch(connection, "nosuch"))
+    say("composite", lambda: [getattr(CompositeInfo.fetch(connection, "p3"), name) for name in ("name", "field_names", "field_types")])
+    say("regclass", lambda: connection.execute("SELECT %s::regclass::text, to_regclass(%s)", ["p3", "nosuch"]).fetchone())
+    say("columns", lambda: connection.execute(
+        "SELECT attname, atttypid::regtype::text, attnotnull FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0 ORDER BY attnum",
+        ["p3"]).fetchall())
+
+
+def main():
+    with psycopg.connect(f"host=127.0.0.1 port={sys.argv[1]} user=postgres dbname=postgres", autocommit=True) as connection:
+        info = connection.info
+        print(info.server_version // 10000, info.encoding, info.timezone, info.parameter_status("integer_datetimes"))
+        connection.execute("DROP TABLE IF EXISTS p3")
+        for part in (types, statements, transactions, copying, catalog):
+            print("--", part.__name__)
+            part(connection)
+        connection.execute("DROP TABLE p3")
+
+
+main()
