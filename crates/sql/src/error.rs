@@ -68,12 +68,19 @@ states! {
     UNDEFINED_OBJECT "42704",
     AMBIGUOUS_COLUMN "42702",
     DUPLICATE_COLUMN "42701",
-    DEPENDENT_OBJECTS_STILL_EXIST "2BP01",
     TOO_MANY_COLUMNS "54011",
     DUPLICATE_TABLE "42P07",
+    DUPLICATE_OBJECT "42710",
+    INVALID_FOREIGN_KEY "42830",
+    OBJECT_IN_USE "55006",
+    GENERATED_ALWAYS "428C9",
+    DEPENDENT_OBJECTS_STILL_EXIST "2BP01",
+    SUCCESSFUL_COMPLETION "00000",
     INVALID_TABLE_DEFINITION "42P16",
     NOT_NULL_VIOLATION "23502",
+    FOREIGN_KEY_VIOLATION "23503",
     UNIQUE_VIOLATION "23505",
+    CHECK_VIOLATION "23514",
     READ_ONLY_SQL_TRANSACTION "25006",
     SERIALIZATION_FAILURE "40001",
     DISK_FULL "53100",
@@ -89,6 +96,7 @@ states! {
     UNTRANSLATABLE_CHARACTER "22P05",
     OUT_OF_MEMORY "53200",
     PROGRAM_LIMIT_EXCEEDED "54000",
+    SEQUENCE_GENERATOR_LIMIT_EXCEEDED "2200H",
     TOO_MANY_ARGUMENTS "54023",
     UNDEFINED_PARAMETER "42P02",
     DUPLICATE_CURSOR "42P03",
@@ -150,6 +158,21 @@ pub struct SqlError {
     pub position: Option<u32>,
     /// Where in what was being done, such as a line of a COPY.
     pub context: Option<String>,
+    /// What it is about.
+    pub subject: Option<Box<Subject>>,
+}
+
+/// What an error is about, for programs. What is empty is not said.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Subject {
+    /// The schema of the table.
+    pub schema: String,
+    /// The table.
+    pub table: String,
+    /// A column of it.
+    pub column: String,
+    /// A constraint of it.
+    pub constraint: String,
 }
 
 impl SqlError {
@@ -163,6 +186,7 @@ impl SqlError {
             hint: None,
             position: None,
             context: None,
+            subject: None,
         }
     }
 
@@ -179,6 +203,11 @@ impl SqlError {
     /// The same with what to do.
     pub fn hint(self, hint: impl Into<String>) -> SqlError {
         SqlError { hint: Some(hint.into()), ..self }
+    }
+
+    /// The same with what it is about.
+    pub fn about(self, subject: Subject) -> SqlError {
+        SqlError { subject: Some(Box::new(subject)), ..self }
     }
 
     /// The same with a place in the statement, in characters from 1. An error that has a place

@@ -33,4 +33,4 @@ pub mod wire;
 #[cfg(test)]
 mod testing;
 
-pub use error::{Severity, SqlError, SqlState};
+pub use error::{Severity, SqlError, SqlState, Subject};

@@ -61,7 +61,9 @@ fn count(tree: &Node) -> Result<usize, SqlError> {
         match run.next(&query, &context)? {
             Step::Row(_) => rows += 1,
             Step::Pause => fuel.refill(),
-            Step::Fetch(_) | Step::Reserve(_) => unreachable!("there are no tables"),
+            Step::Fetch(_) | Step::Reserve(_) | Step::Ask(_) => {
+                unreachable!("there are no tables and sequences")
+            }
             Step::End => return Ok(rows),
         }
     }

@@ -76,7 +76,7 @@ impl<'a> Analyzer<'a> {
         if call.args.iter().any(|arg| matches!(arg.node, Some(NodeEnum::NamedArgExpr(_)))) {
             return Err(self.at(location, unsupported("named notation of arguments")));
         }
-        let arguments = self.expressions(&call.args)?;
+        let arguments = self.arguments(name, call)?;
         let types: Vec<Oid> = arguments.iter().map(|argument| argument.oid).collect();
         // `text(1)`: a cast that is written as a function, unless there is just that function.
         if let ([only], Some(oid)) = (arguments.as_slice(), Oid::named(name))
@@ -109,7 +109,7 @@ impl<'a> Analyzer<'a> {
                 };
                 self.refuse(location, SqlState::WRONG_OBJECT_TYPE, what)
             }
-            Body::Plain(_) => self.called(&found, arguments, call.func_variadic, location),
+            Body::Plain(_) | Body::Session(_) => self.called(&found, arguments, call.func_variadic, location),
             Body::Set(_) => {
                 let result = self.called(&found, arguments, call.func_variadic, location)?;
                 let scope = self.scopes.last_mut().ok_or_else(functions::confused)?;

@@ -47,6 +47,10 @@ impl<'a> Analyzer<'a> {
             Some(NodeEnum::AConst(constant)) => self.constant(constant),
             Some(NodeEnum::ColumnRef(column)) => self.column(column),
             Some(NodeEnum::ParamRef(parameter)) => {
+                if self.scopes.last().is_some_and(|scope| scope.clause.refuses_queries().is_some()) {
+                    let error = format!("there is no parameter ${}", parameter.number);
+                    return self.refuse(parameter.location, SqlState::UNDEFINED_PARAMETER, error);
+                }
                 let (place, oid) = self.parameter(parameter.number, parameter.location)?;
                 Ok(typed(Expr::Parameter(place), oid, parameter.location))
             }

@@ -65,6 +65,10 @@ pub enum Clause {
     Returning,
     /// What a column is if nothing is said.
     Default,
+    /// What has to be true of a row.
+    Check,
+    /// `USING` of `ALTER COLUMN TYPE`.
+    Transform,
     /// `LIMIT`, `OFFSET`
     Limit(&'static str),
     /// `FILTER` of an aggregate.
@@ -84,8 +88,20 @@ impl Clause {
             Clause::Update => Some("UPDATE"),
             Clause::Returning => Some("RETURNING"),
             Clause::Default => Some("DEFAULT expressions"),
+            Clause::Check => Some("check constraints"),
+            Clause::Transform => Some("transform expressions"),
             Clause::Limit(name) => Some(name),
             Clause::Filter => Some("FILTER"),
+        }
+    }
+
+    /// What messages call a place where no query may be.
+    pub fn refuses_queries(self) -> Option<&'static str> {
+        match self {
+            Clause::Default => Some("DEFAULT expression"),
+            Clause::Check => Some("check constraint"),
+            Clause::Transform => Some("transform expression"),
+            _ => None,
         }
     }
 
@@ -328,6 +344,13 @@ impl<'a> Analyzer<'a> {
             };
             let columns = relation.fields.iter().enumerate().map(column).collect();
             let plan = Plan::Catalog(Reading { relation, equal: None });
+            return Ok(Item { plan, columns: aliased(columns, range.alias.as_ref())?, lateral: false });
+        }
+        if let Some(Relation::Sequence(sequence)) =
+            self.catalog.relation(&range.schemaname, &range.relname)?
+        {
+            let (plan, columns) = self.sequence_item(range, &sequence)?;
+            self.sequences.push(sequence);
             return Ok(Item { plan, columns: aliased(columns, range.alias.as_ref())?, lateral: false });
         }
         let table = self.table(range)?;

@@ -21,6 +21,8 @@
 //! | `coerce` | casts |
 //! | `fold` | constants |
 //! | `paths` | which part of a table is read |
+//! | `sequence` | functions of sequences |
+//! | `stored` | expressions that descriptors keep |
 //! | `write` | statements that write |
 //!
 //! The tree comes from the grammar, but its depth comes from the client: every level is counted
@@ -47,7 +49,9 @@ mod paths;
 pub mod plan;
 mod resolve;
 mod select;
+mod sequence;
 mod sorted;
+pub mod stored;
 mod sublink;
 mod walk;
 mod windows;
@@ -60,10 +64,11 @@ use pg_query::protobuf::{LimitOption, Node, ResTarget, SelectStmt, SetOperation,
 use pg_query::{DeparseOptions, NodeEnum};
 
 use crate::catalog::pg::{Naming, Objects};
-use crate::catalog::{Relation, Table};
+use crate::catalog::{Relation, Sequence, Table};
 use crate::execute::Context;
 use crate::execute::evaluate::Shared;
 use crate::execute::fuel::Fuel;
+use crate::functions::CastContext;
 use crate::stack::Stack;
 use crate::types::{Oid, Style};
 use crate::{SqlError, SqlState};
@@ -126,6 +131,8 @@ pub struct Query {
     pub tables: Vec<Arc<Table>>,
     /// All tables, if it was planned for what the catalog says of them.
     pub objects: Option<Arc<Objects>>,
+    /// The sequences that it names.
+    pub sequences: Vec<Arc<Sequence>>,
     /// How many queries in expressions there are.
     pub subqueries: usize,
     /// `FOR UPDATE`, or another clause by which it locks rows.
@@ -144,7 +151,7 @@ impl Query {
 
     /// Whether it was planned for tables, which may change.
     pub fn depends(&self) -> bool {
-        !self.tables.is_empty() || self.objects.is_some()
+        !self.tables.is_empty() || !self.sequences.is_empty() || self.objects.is_some()
     }
 }
 
@@ -234,10 +241,22 @@ pub fn analyze(
     }
     let fuel = Fuel::new(CONSTANTS_FUEL);
     let (plan, failure) = folded(plan, catalog, &analyzer.style, &fuel);
-    let Analyzer { parameters, tables, objects, subqueries, locks, .. } = analyzer;
+    let Analyzer { parameters, tables, objects, sequences, subqueries, locks, .. } = analyzer;
     let work = fuel.burned();
     let objects = objects.map(|objects| Arc::new(objects.bare()));
-    Ok(Query { parameters, columns, plan, write, tables, objects, subqueries, locks, failure, work })
+    Ok(Query {
+        parameters,
+        columns,
+        plan,
+        write,
+        tables,
+        objects,
+        sequences,
+        subqueries,
+        locks,
+        failure,
+        work,
+    })
 }
 
 fn writing((plan, write, columns): (Plan, Write, Vec<Column>)) -> (Plan, Option<Write>, Vec<Column>) {
@@ -273,9 +292,9 @@ fn folded(plan: Plan, catalog: &dyn Catalog, style: &Style, fuel: &Fuel) -> (Pla
     (plan, folder.failure)
 }
 
-/// An error with its place in a statement's text.
+/// An error with its place in a statement's text; what is kept with a descriptor has none.
 pub fn placed(text: &str, location: i32, error: SqlError) -> SqlError {
-    let Ok(location) = usize::try_from(location) else { return error };
+    let Some(location) = usize::try_from(location).ok().filter(|_| !text.is_empty()) else { return error };
     let before = text.get(..location).map_or(0, |before| before.chars().count());
     error.at(u32::try_from(before + 1).unwrap_or(u32::MAX))
 }
@@ -283,6 +302,17 @@ pub fn placed(text: &str, location: i32, error: SqlError) -> SqlError {
 /// The type of a name, and its modifier.
 pub fn type_of(name: &TypeName, text: &str, catalog: &dyn Catalog) -> Result<(Oid, i32), SqlError> {
     Analyzer::new(text, &[], catalog).type_name(name)
+}
+
+/// Whether values of two types can be equal.
+pub fn can_compare(one: Oid, other: Oid) -> bool {
+    coerce::can_coerce(&[one], &[other], CastContext::Implicit)
+        || coerce::can_coerce(&[other], &[one], CastContext::Implicit)
+}
+
+/// Whether a value of a type may be put into a column of another.
+pub fn can_assign(from: Oid, to: Oid) -> bool {
+    coerce::can_coerce(&[from], &[to], CastContext::Assignment)
 }
 
 /// An expression as text.
@@ -320,6 +350,8 @@ pub struct Analyzer<'a> {
     tables: Vec<Arc<Table>>,
     /// All tables, if they are needed.
     objects: Option<Arc<Objects>>,
+    /// The sequences that are named.
+    sequences: Vec<Arc<Sequence>>,
     style: Style,
     parameters: Vec<Oid>,
     /// What names mean: of the query at hand last, of the ones around it before.
@@ -351,6 +383,7 @@ impl<'a> Analyzer<'a> {
             catalog,
             tables: Vec::new(),
             objects: None,
+            sequences: Vec::new(),
             style: Style::from_settings(|name| catalog.setting(name)),
             parameters: given.iter().map(open).collect(),
             scopes: Vec::new(),

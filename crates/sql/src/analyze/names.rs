@@ -13,6 +13,47 @@ pub fn strings(nodes: &[Node]) -> Vec<&str> {
     nodes.iter().filter_map(string_of).collect()
 }
 
+/// A name as a text has it, with its schema, which is empty if there is none.
+pub fn qualified(text: &str) -> Result<(String, String), SqlError> {
+    let invalid = || SqlError::new(SqlState::INVALID_NAME, "invalid name syntax");
+    let mut names = Vec::new();
+    let mut rest = text.trim();
+    loop {
+        let (name, after) = match rest.strip_prefix('"') {
+            Some(mut inner) => {
+                let mut name = String::new();
+                loop {
+                    let (part, after) = inner.split_once('"').ok_or_else(invalid)?;
+                    name.push_str(part);
+                    match after.strip_prefix('"') {
+                        Some(more) => {
+                            name.push('"');
+                            inner = more;
+                        }
+                        None => break (name, after),
+                    }
+                }
+            }
+            None => {
+                let is_end = |it: char| !(it.is_alphanumeric() || it == '_' || it == '$');
+                let end = rest.find(is_end).unwrap_or(rest.len());
+                let (name, after) = rest.split_at_checked(end).ok_or_else(invalid)?;
+                (name.to_lowercase(), after)
+            }
+        };
+        if name.is_empty() {
+            return Err(invalid());
+        }
+        names.push(name);
+        match after.trim_start() {
+            "" => break,
+            after => rest = after.strip_prefix('.').ok_or_else(invalid)?.trim_start(),
+        }
+    }
+    let name = names.pop().ok_or_else(invalid)?;
+    Ok((names.pop().unwrap_or_default(), name))
+}
+
 fn string_of(node: &Node) -> Option<&str> {
     match &node.node {
         Some(NodeEnum::String(string)) => Some(&string.sval),

@@ -19,6 +19,10 @@ impl<'a> Analyzer<'a> {
     /// A query in an expression.
     pub fn sublink(&mut self, link: &'a SubLink) -> Outcome {
         let location = link.location;
+        if let Some(where_) = self.scopes.last().and_then(|scope| scope.clause.refuses_queries()) {
+            let error = format!("cannot use subquery in {where_}");
+            return self.refuse(location, SqlState::FEATURE_NOT_SUPPORTED, error);
+        }
         let Some(NodeEnum::SelectStmt(select)) = inner(&link.subselect) else {
             return Err(functions::confused());
         };

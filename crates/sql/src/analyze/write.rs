@@ -15,10 +15,10 @@ use super::expression::present;
 use super::from::{Clause, Scope, ScopeColumn};
 use super::plan::{Access, Expr, Plan, Scan, Typed};
 use super::select::Target;
-use super::{Analyzer, Catalog, Column, unsupported};
-use crate::catalog::{self, Table};
+use super::stored::{Condition, conditions, default};
+use super::{Analyzer, Column, unsupported};
+use crate::catalog::{self, Identity, Relation, Table};
 use crate::functions::{self, CastContext};
-use crate::parse;
 use crate::types::{Datum, Oid};
 use crate::{SqlError, SqlState};
 
@@ -29,6 +29,8 @@ pub struct Write {
     pub table: Arc<Table>,
     /// What is done.
     pub kind: Kind,
+    /// What has to be true of every row that is written.
+    pub conditions: Vec<Condition>,
     /// What the client gets of every row: over the row as it is afterwards, or was before it was
     /// deleted.
     pub returning: Option<Vec<Expr>>,
@@ -100,11 +102,9 @@ impl<'a> Analyzer<'a> {
         if insert.with_clause.is_some() {
             return Err(unsupported("WITH before INSERT"));
         }
-        if !matches!(insert.r#override(), OverridingKind::OverridingNotSet | OverridingKind::Undefined) {
-            return Err(unsupported("OVERRIDING"));
-        }
+        let overrides = insert.r#override();
         let range = insert.relation.as_ref().ok_or_else(functions::confused)?;
-        let table = self.table(range)?;
+        let table = self.written(range)?;
         let targets = self.insert_targets(&table, &insert.cols)?;
         let plan = match &insert.select_stmt {
             None => Plan::Values(vec![self.completed(&table, &targets, Vec::new())?]),
@@ -113,9 +113,9 @@ impl<'a> Analyzer<'a> {
                     return Err(functions::confused());
                 };
                 if is_values(select) {
-                    self.new_rows(&table, &targets, &insert.cols, select)?
+                    self.new_rows(&table, &targets, &insert.cols, select, overrides)?
                 } else {
-                    self.selected_rows(&table, &targets, &insert.cols, select)?
+                    self.selected_rows(&table, &targets, &insert.cols, select, overrides)?
                 }
             }
         };
@@ -124,7 +124,25 @@ impl<'a> Analyzer<'a> {
             Some(clause) => self.on_conflict(&table, range, clause)?,
         };
         let (returning, columns) = self.returning(&table, range, &insert.returning_clause)?;
-        Ok((plan, Write { table, kind: Kind::Insert(conflict), returning }, columns))
+        Ok((
+            plan,
+            Write {
+                kind: Kind::Insert(conflict),
+                conditions: conditions(&table, self.catalog)?,
+                table,
+                returning,
+            },
+            columns,
+        ))
+    }
+
+    /// The table that a statement writes.
+    fn written(&mut self, range: &RangeVar) -> Result<Arc<Table>, SqlError> {
+        if let Some(Relation::Sequence(_)) = self.catalog.relation(&range.schemaname, &range.relname)? {
+            let error = format!("cannot change sequence \"{}\"", range.relname);
+            return Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, error));
+        }
+        self.table(range)
     }
 
     /// The columns that an `INSERT` names; without any, all.
@@ -168,13 +186,14 @@ impl<'a> Analyzer<'a> {
         targets: &[usize],
         named: &[Node],
         select: &'a SelectStmt,
+        overrides: OverridingKind,
     ) -> Result<Plan, SqlError> {
         let mut width = None;
         let mut rows = Vec::new();
         self.scopes.push(Scope::new(Vec::new(), Clause::Values));
         for node in &select.values_lists {
             let Some(NodeEnum::List(list)) = &node.node else { return Err(functions::confused()) };
-            let values = self.assigned(table, targets, &list.items)?;
+            let values = self.assigned(table, targets, &list.items, overrides)?;
             self.check_count(named, list.items.len())?;
             if *width.get_or_insert(list.items.len()) != list.items.len() {
                 let error = "VALUES lists must all be the same length";
@@ -194,6 +213,7 @@ impl<'a> Analyzer<'a> {
         table: &Table,
         targets: &[usize],
         items: &'a [Node],
+        overrides: OverridingKind,
     ) -> Result<Vec<Expr>, SqlError> {
         if let Some(more) = items.get(targets.len()) {
             let location = self.expression(more)?.location;
@@ -202,7 +222,9 @@ impl<'a> Analyzer<'a> {
         }
         let values = items.iter().zip(targets).map(|(item, place)| {
             let column = live(table, *place)?;
-            self.assignment(column, item)
+            let value = self.assignment(column, item)?;
+            let is_default = matches!(&item.node, Some(NodeEnum::SetToDefault(_)));
+            if is_default || may_give(column, overrides)? { Ok(value) } else { self.default_of(column) }
         });
         values.collect()
     }
@@ -280,6 +302,7 @@ impl<'a> Analyzer<'a> {
         targets: &[usize],
         named: &[Node],
         select: &'a SelectStmt,
+        overrides: OverridingKind,
     ) -> Result<Plan, SqlError> {
         let (plan, outputs) = self.open_query(select)?;
         if let Some(more) = outputs.get(targets.len()) {
@@ -299,7 +322,9 @@ impl<'a> Analyzer<'a> {
             let expr = Expr::Column { level: 0, place: number };
             let Column { oid, modifier, .. } = output.column;
             let value = Typed { expr, oid, modifier, location: output.location };
-            values.push(self.stored(live(table, *place)?, value)?);
+            let column = live(table, *place)?;
+            let value = self.stored(column, value)?;
+            values.push(if may_give(column, overrides)? { value } else { self.default_of(column)? });
         }
         let columns = self.completed(table, targets, values)?;
         Ok(Plan::Project { input: Box::new(plan), columns })
@@ -410,7 +435,7 @@ impl<'a> Analyzer<'a> {
             return Err(unsupported("WITH before UPDATE"));
         }
         let range = update.relation.as_ref().ok_or_else(functions::confused)?;
-        let table = self.table(range)?;
+        let table = self.written(range)?;
         let width = table.live().count();
         let (plan, columns) = self.rows_to_change(&table, range, &update.from_clause)?;
         self.scopes.push(Scope::new(columns, Clause::Where));
@@ -424,7 +449,11 @@ impl<'a> Analyzer<'a> {
         let columns = old.chain(new).collect();
         let plan = Plan::Project { input: Box::new(filtered(plan, condition)), columns };
         let (returning, columns) = self.returning(&table, range, &update.returning_clause)?;
-        Ok((plan, Write { table, kind: Kind::Update, returning }, columns))
+        Ok((
+            plan,
+            Write { kind: Kind::Update, conditions: conditions(&table, self.catalog)?, table, returning },
+            columns,
+        ))
     }
 
     /// `DELETE`
@@ -433,7 +462,7 @@ impl<'a> Analyzer<'a> {
             return Err(unsupported("WITH before DELETE"));
         }
         let range = delete.relation.as_ref().ok_or_else(functions::confused)?;
-        let table = self.table(range)?;
+        let table = self.written(range)?;
         let width = table.live().count();
         let (plan, columns) = self.rows_to_change(&table, range, &delete.using_clause)?;
         self.scopes.push(Scope::new(columns, Clause::Where));
@@ -442,7 +471,7 @@ impl<'a> Analyzer<'a> {
         let columns = (0..=width).map(|place| Expr::Column { level: 0, place }).collect();
         let plan = Plan::Project { input: Box::new(filtered(plan, condition?)), columns };
         let (returning, columns) = self.returning(&table, range, &delete.returning_clause)?;
-        Ok((plan, Write { table, kind: Kind::Delete, returning }, columns))
+        Ok((plan, Write { table, kind: Kind::Delete, conditions: Vec::new(), returning }, columns))
     }
 
     /// The rows of a table with their keys, each beside those of what else a statement names.
@@ -494,7 +523,13 @@ impl<'a> Analyzer<'a> {
                 return Err(unsupported("assigning to several columns at once"));
             }
             let place = self.target_column(table, target)?;
-            let expr = self.assignment(live(table, place)?, value)?;
+            let column = live(table, place)?;
+            let is_default = matches!(&value.node, Some(NodeEnum::SetToDefault(_)));
+            if column.identity == Some(Identity::Always) && !is_default {
+                let error = format!("column \"{}\" can only be updated to DEFAULT", column.name);
+                return Err(always(column, error));
+            }
+            let expr = self.assignment(column, value)?;
             if let (Some(column), Some(twice)) = (row.get_mut(place), assigned.get_mut(place)) {
                 if std::mem::replace(twice, true) {
                     let error = format!("multiple assignments to same column \"{}\"", target.name);
@@ -543,65 +578,21 @@ impl<'a> Analyzer<'a> {
     }
 }
 
-/// The expression of a default, from its text.
-pub fn default(text: &str, oid: Oid, modifier: i32, catalog: &dyn Catalog) -> Result<Expr, SqlError> {
-    let statements = parse::parse(&format!("SELECT {text}"))?;
-    let select = statements.first().and_then(|statement| match &statement.node.node {
-        Some(NodeEnum::SelectStmt(select)) => select.target_list.first(),
-        _ => None,
-    });
-    let Some(Some(NodeEnum::ResTarget(target))) = select.map(|node| &node.node) else {
-        return Err(functions::confused());
-    };
-    default_of(present(&target.val)?, "", oid, modifier, catalog)
-}
-
-/// The expression of a default in a statement's text.
-pub fn default_of(
-    node: &Node,
-    text: &str,
-    oid: Oid,
-    modifier: i32,
-    catalog: &dyn Catalog,
-) -> Result<Expr, SqlError> {
-    let mut analyzer = Analyzer::new(text, &[], catalog);
-    analyzer.scopes.push(Scope::new(Vec::new(), Clause::Default));
-    let value = analyzer.expression(node)?;
-    if has_query(&value.expr) {
-        let error = "cannot use subquery in DEFAULT expression";
-        return analyzer.refuse(value.location, SqlState::FEATURE_NOT_SUPPORTED, error);
+/// Whether a statement may give a value to a column; if not, what it gives is passed over.
+fn may_give(column: &catalog::Column, overrides: OverridingKind) -> Result<bool, SqlError> {
+    match (column.identity, overrides) {
+        (Some(_), OverridingKind::OverridingUserValue) => Ok(false),
+        (None | Some(Identity::ByDefault), _) | (_, OverridingKind::OverridingSystemValue) => Ok(true),
+        (Some(Identity::Always), _) => {
+            let error = format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name);
+            Err(always(column, error).hint("Use OVERRIDING SYSTEM VALUE to override."))
+        }
     }
-    Ok(analyzer.coerce(value, oid, modifier, CastContext::Assignment)?.expr)
 }
 
-/// What each column of a table is, over the texts of these columns.
-pub fn copied(table: &Table, places: &[usize], catalog: &dyn Catalog) -> Result<Vec<Expr>, SqlError> {
-    let columns = table.live().enumerate().map(|(place, (_, column))| {
-        let Some(at) = places.iter().position(|copied| *copied == place) else {
-            return match &column.default {
-                Some(text) => default(text, column.oid, column.modifier, catalog),
-                None => Ok(Expr::Constant(Datum::Null)),
-            };
-        };
-        let (oid, modifier) = (column.oid, column.modifier);
-        let text = Box::new(Expr::Column { level: 0, place: at });
-        let read_modifier = if oid == Oid::INTERVAL { modifier } else { -1 };
-        let read = Expr::Read { text, oid, modifier: read_modifier };
-        Ok(match modifier {
-            ..0 => read,
-            _ => Expr::Fit { value: Box::new(read), oid, modifier, explicit: false },
-        })
-    });
-    columns.collect()
-}
-
-/// The text that such an expression reads.
-pub fn column_read(expr: &Expr) -> Option<usize> {
-    match expr {
-        Expr::Column { place, .. } => Some(*place),
-        Expr::Read { text: inner, .. } | Expr::Fit { value: inner, .. } => column_read(inner),
-        _ => None,
-    }
+fn always(column: &catalog::Column, error: String) -> SqlError {
+    let detail = format!("Column \"{}\" is an identity column defined as GENERATED ALWAYS.", column.name);
+    SqlError::new(SqlState::GENERATED_ALWAYS, error).detail(detail)
 }
 
 fn has_query(expr: &Expr) -> bool {

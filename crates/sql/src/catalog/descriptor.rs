@@ -173,8 +173,10 @@ pub enum Action {
 /// A sequence of numbers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sequence {
-    /// Its number: its OID, and what its state is kept under.
+    /// Its number, which is its OID.
     pub id: u32,
+    /// The number that its state is kept under: another one after it was restarted.
+    pub rows: u32,
     /// Its schema.
     pub schema: String,
     /// Its name.

@@ -263,6 +263,7 @@ fn take_reference(rest: &mut Bytes<'_>) -> Result<Reference, SqlError> {
 
 fn put_sequence(sequence: &Sequence, out: &mut Vec<u8>) {
     out.extend(sequence.id.to_be_bytes());
+    out.extend(sequence.rows.to_be_bytes());
     put_sized(sequence.schema.as_bytes(), out);
     put_sized(sequence.name.as_bytes(), out);
     out.extend(sequence.oid.0.to_be_bytes());
@@ -278,6 +279,7 @@ fn put_sequence(sequence: &Sequence, out: &mut Vec<u8>) {
 fn take_sequence(rest: &mut Bytes<'_>) -> Result<Sequence, SqlError> {
     let sequence = Sequence {
         id: rest.u32()?,
+        rows: rest.u32()?,
         schema: take_text(rest)?,
         name: take_text(rest)?,
         oid: Oid(rest.u32()?),

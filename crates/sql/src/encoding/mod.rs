@@ -9,6 +9,7 @@
 //! | [`entry`] | entries of indexes |
 //! | [`value`] | values that need no order |
 //! | [`row`] | what is stored under a row's key |
+//! | [`sequence`] | states of sequences |
 //! | [`descriptor`] | tables, and the keys of the catalog |
 //!
 //! Bytes that are read come from a disk or from another process. Reading them gives a value or the
@@ -25,6 +26,7 @@ pub mod entry;
 pub mod key;
 pub mod order;
 pub mod row;
+pub mod sequence;
 pub mod value;
 
 #[cfg(test)]

@@ -4,12 +4,12 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::Context;
 use super::fuel::{Fuel, Halt};
 use super::rows::{Row, bulk};
 use super::scan::Fetch;
 use super::subquery::Answer;
-use super::trail::Trail;
+use super::trail::{Note, Trail};
+use super::{Context, Question};
 use crate::analyze::plan::Expr;
 use crate::functions::{Body, Call, Function, Rows, Volatility, arrays, bounded, confused, sets};
 use crate::stack::Stack;
@@ -285,7 +285,11 @@ impl<'a> Env<'a> {
 
     /// Calls a function, and burns what that takes.
     fn apply(&self, function: &'static Function, arguments: &[Datum], types: &[Oid], result: Oid) -> Outcome {
-        let Body::Plain(body) = function.body else { return Err(lost()) };
+        let body = match function.body {
+            Body::Plain(body) => body,
+            Body::Session(about) => return self.ask(Question { about, arguments: arguments.to_vec() }),
+            Body::Set(_) | Body::Aggregate(_) => return Err(lost()),
+        };
         let context = self.shared.context;
         context.fuel.check()?;
         let bytes = arguments.iter().map(bulk).sum();
@@ -299,6 +303,24 @@ impl<'a> Env<'a> {
             Volatility::Immutable | Volatility::Stable => body(&call)?,
         };
         context.fuel.burn_bytes(bytes + bulk(&value));
+        Ok(value)
+    }
+
+    /// What the session answers, once.
+    fn ask(&self, question: Question) -> Outcome {
+        self.shared.context.volatile.set(true);
+        let place = self.trail.enter();
+        let value = match self.trail.take(place) {
+            Some(Note::Value(value)) => value,
+            _ => match self.shared.fetch.take() {
+                Some(Fetch::Answer(value)) => value,
+                _ => {
+                    self.shared.fetch.replace(Some(Fetch::Asked(question)));
+                    return Err(Halt::Pause);
+                }
+            },
+        };
+        self.trail.put(place, Note::Value(value.clone()));
         Ok(value)
     }
 

@@ -32,7 +32,7 @@ use std::sync::Arc;
 use crate::SqlError;
 use crate::analyze::plan::Expr;
 use crate::analyze::{Catalog, Query};
-use crate::functions::confused;
+use crate::functions::{Asks, confused};
 use crate::stack::Stack;
 use crate::store::{Pair, Range};
 use crate::types::{Datum, Style};
@@ -64,6 +64,24 @@ pub struct Context<'a> {
     pub volatile: &'a Cell<bool>,
 }
 
+/// What a run asks the session.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Question {
+    /// What is asked.
+    pub about: Asks,
+    /// The arguments of the function that asks.
+    pub arguments: Vec<Datum>,
+}
+
+/// What evaluating by itself comes to.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Evaluated {
+    /// The values.
+    Values(Vec<Datum>),
+    /// A question: after its answer ([`Run::answered`]) the same call gets there.
+    Asked(Question),
+}
+
 /// What a run has come to when it gives way.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Step {
@@ -73,6 +91,8 @@ pub enum Step {
     Pause,
     /// A scan needs rows: [`Run::fetched`] takes them.
     Fetch(Wanted),
+    /// A function needs an answer: [`Run::answered`] takes it.
+    Ask(Question),
     /// A row is to be reserved: [`Run::reserved`] is told whether it is.
     Reserve(lock::Reserve),
     /// The end: there are no more rows.
@@ -110,6 +130,23 @@ impl Run {
         *self = query.start(std::mem::take(&mut self.parameters));
     }
 
+    /// A run of nothing, to evaluate expressions with that have no parameters.
+    pub fn idle() -> Run {
+        Run {
+            parameters: Vec::new(),
+            cursor: Cursor::Values(0, Trail::default()),
+            answers: RefCell::default(),
+            working: RefCell::default(),
+            held: Cell::new(0),
+            fetch: RefCell::new(None),
+        }
+    }
+
+    /// The answer that a function has asked for.
+    pub fn answered(&self, answer: Datum) {
+        self.fetch.replace(Some(Fetch::Answer(answer)));
+    }
+
     /// Its parameters.
     pub fn parameters(&self) -> &[Datum] {
         &self.parameters
@@ -125,13 +162,15 @@ impl Run {
         self.fetch.replace(Some(Fetch::Reserved(is_reserved)));
     }
 
-    /// The values of expressions without queries in them, over a row.
+    /// The values of expressions without queries in them, over a row. After a question it has to be
+    /// called with the same trail.
     pub fn values(
         &self,
+        trail: &Trail,
         exprs: &[Expr],
         row: &[Datum],
         context: &Context<'_>,
-    ) -> Result<Vec<Datum>, SqlError> {
+    ) -> Result<Evaluated, SqlError> {
         let shared = Shared {
             context,
             parameters: &self.parameters,
@@ -141,11 +180,14 @@ impl Run {
             fetch: &self.fetch,
             stack: Stack::begin(),
         };
-        let trail = Trail::default();
-        match Env::begin(&shared, &trail).inside(row).values(exprs) {
-            Ok(values) => Ok(values),
+        let outside = Env::begin(&shared, trail);
+        match trail.evaluate(&outside.inside(row), |env| env.values(exprs)) {
+            Ok(values) => Ok(Evaluated::Values(values)),
             Err(Halt::Failed(error)) => Err(error),
-            Err(Halt::Pause) => Err(confused()),
+            Err(Halt::Pause) => match self.fetch.take() {
+                Some(Fetch::Asked(question)) => Ok(Evaluated::Asked(question)),
+                _ => Err(confused()),
+            },
         }
     }
 
@@ -167,10 +209,12 @@ impl Run {
             Ok(Some(row)) => Ok(Step::Row(row)),
             Ok(None) => Ok(Step::End),
             Err(Halt::Pause) => {
-                let is_asked = |fetch: &mut Fetch| matches!(fetch, Fetch::Wanted(_) | Fetch::Reserve(_));
-                let asked = self.fetch.get_mut().take_if(is_asked);
-                Ok(match asked {
+                let is_asked = |fetch: &mut Fetch| {
+                    matches!(fetch, Fetch::Wanted(_) | Fetch::Asked(_) | Fetch::Reserve(_))
+                };
+                Ok(match self.fetch.get_mut().take_if(is_asked) {
                     Some(Fetch::Wanted(wanted)) => Step::Fetch(wanted),
+                    Some(Fetch::Asked(question)) => Step::Ask(question),
                     Some(Fetch::Reserve(reserve)) => Step::Reserve(reserve),
                     _ => Step::Pause,
                 })

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::vec::IntoIter;
 
+use super::Question;
 use super::bounds::{self, Bounds};
 use super::cursor::Next;
 use super::evaluate::Env;
@@ -50,6 +51,10 @@ pub enum Fetch {
     Reserved(bool),
     /// They are here, with what is left of the range.
     Found(Vec<Pair>, Option<Range>),
+    /// A function waits for an answer of the session.
+    Asked(Question),
+    /// It is here.
+    Answer(Datum),
 }
 
 /// The state of a scan.

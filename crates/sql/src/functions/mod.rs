@@ -63,6 +63,25 @@ pub enum Body {
     Set(fn(&Call<'_>) -> Result<Rows, SqlError>),
     /// A value from the values of many rows.
     Aggregate(aggregates::Kind),
+    /// What the session answers, which may have to wait for it.
+    Session(Asks),
+}
+
+/// What a function asks the session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Asks {
+    /// The next number of a sequence.
+    NextNumber,
+    /// The number that the session has got of a sequence last.
+    CurrentNumber,
+    /// The number that it has got last of any.
+    LastNumber,
+    /// To go on with another number.
+    SetNumber,
+    /// The sequence that belongs to a column.
+    SequenceOf,
+    /// A column of a sequence, read as a table.
+    SequenceState,
 }
 
 /// A function.

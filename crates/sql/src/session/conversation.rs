@@ -23,6 +23,7 @@ use super::journal::{Journal, Said};
 use super::portal::{Body, Portal, Prepared, Work, ends_transaction};
 use super::reservations::Reserved;
 use super::running::UNITS_PER_TURN;
+use super::sequences::Sequences;
 use super::settings::Settings;
 use super::transaction::{Portals, Transaction};
 use super::{Closed, KEPT_BYTES_MAX, Line, Stop, Stream, World, conflict};
@@ -66,6 +67,8 @@ pub(super) struct Session<'a, W: World> {
     pub(super) data: Data<<W::Store as Store>::Transaction>,
     /// All tables, when they were last looked up.
     pub(super) objects: Option<Arc<Objects>>,
+    /// Numbers of sequences.
+    pub(super) sequences: Sequences,
     pub(super) statements: BTreeMap<String, Rc<Prepared>>,
     pub(super) portals: BTreeMap<String, Portal>,
     pub(super) cursors: BTreeMap<String, Cursor>,
@@ -164,6 +167,7 @@ impl<'a, W: World> Session<'a, W> {
             copying: None,
             data: Data::new(),
             objects: None,
+            sequences: Sequences::default(),
             statements: BTreeMap::new(),
             portals: BTreeMap::new(),
             cursors: BTreeMap::new(),
@@ -652,10 +656,11 @@ pub(super) struct Tries {
 
 /// Whether a statement is planned.
 pub(super) fn is_query(node: &NodeEnum) -> bool {
-    matches!(
-        node,
-        NodeEnum::SelectStmt(_) | NodeEnum::InsertStmt(_) | NodeEnum::UpdateStmt(_) | NodeEnum::DeleteStmt(_)
-    )
+    match node {
+        NodeEnum::SelectStmt(select) => select.into_clause.is_none(),
+        NodeEnum::InsertStmt(_) | NodeEnum::UpdateStmt(_) | NodeEnum::DeleteStmt(_) => true,
+        _ => false,
+    }
 }
 
 /// The error of a parameter where there are none: which, and where.

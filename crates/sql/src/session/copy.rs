@@ -12,15 +12,16 @@ use pg_query::protobuf::{CopyStmt, Node};
 use super::conversation::{Rest, Session};
 use super::lines::{Form, Lines};
 use super::portal::Work;
+use super::references::Changes;
 use super::writing::Writing;
 use super::{Line, Stop, Stream, World};
 use crate::analyze::names::strings;
 use crate::analyze::plan::{Expr, Plan};
-use crate::analyze::write::{self, Kind, OnConflict, Write};
-use crate::analyze::{self, Query};
+use crate::analyze::write::{Kind, OnConflict, Write};
+use crate::analyze::{self, Query, stored};
 use crate::catalog::Table;
 use crate::execute::Run;
-use crate::functions::confused;
+use crate::functions::{Body, confused};
 use crate::parse;
 use crate::types::Datum;
 use crate::wire::backend;
@@ -41,7 +42,11 @@ pub(super) struct Copying {
     columns: Vec<String>,
     /// What each column of a row is, over the texts that have come.
     exprs: Vec<Expr>,
+    /// Whether these can be evaluated twice.
+    is_simple: bool,
     count: u64,
+    /// What they have done with keys of constraints.
+    changes: Changes,
     /// What of the message is to be run afterwards; none in the extended protocol.
     pub rest: Option<Rest>,
 }
@@ -64,13 +69,16 @@ impl<W: World> Session<'_, W> {
         self.open_to_write("COPY FROM").await?;
         let table = self.copied_table(copy).await?;
         let places = columns_of(&table, &copy.attlist)?;
-        let exprs = write::copied(&table, &places, &self.settings)?;
+        let exprs = self.analyzed(|names| stored::copied(&table, &places, names)).await?;
+        let conditions = self.analyzed(|names| stored::conditions(&table, names)).await?;
+        let asks = |expr: &Expr| matches!(expr, Expr::Call { function, .. } if matches!(function.body, Body::Session(_)));
+        let is_simple = !exprs.iter().any(|expr| expr.any(&asks));
         let names = table.live().map(|(_, column)| column.name.clone());
         let names: Vec<String> = names.collect();
         let columns: Vec<String> = places.iter().filter_map(|place| names.get(*place).cloned()).collect();
         backend::copy_begins(out, b'G', columns.len());
         let lines = Lines::new(form, table.name.clone(), columns.len());
-        let write = Write { table, kind: Kind::Insert(OnConflict::refuse()), returning: None };
+        let write = Write { conditions, table, kind: Kind::Insert(OnConflict::refuse()), returning: None };
         let query = Query {
             parameters: Vec::new(),
             columns: Vec::new(),
@@ -78,13 +86,24 @@ impl<W: World> Session<'_, W> {
             write: Some(write),
             tables: Vec::new(),
             objects: None,
+            sequences: Vec::new(),
             subqueries: 0,
             locks: None,
             failure: None,
             work: 0,
         };
         let run = query.start(Vec::new());
-        Ok(Copying { query, run, lines, columns, exprs, count: 0, rest: None })
+        Ok(Copying {
+            query,
+            run,
+            lines,
+            columns,
+            exprs,
+            is_simple,
+            count: 0,
+            changes: Changes::default(),
+            rest: None,
+        })
     }
 
     /// Takes bytes of rows.
@@ -110,6 +129,8 @@ impl<W: World> Session<'_, W> {
         line: &mut Line<'_, S>,
     ) -> Result<String, Stop> {
         self.write_lines(copying, true, line).await?;
+        let Some(write) = &copying.query.write else { return Err(confused().into()) };
+        self.enforce(&write.table, std::mem::take(&mut copying.changes)).await?;
         Ok(format!("COPY {}", copying.count))
     }
 
@@ -125,15 +146,21 @@ impl<W: World> Session<'_, W> {
             while rows.len() < CHUNK
                 && let Some(fields) = copying.lines.next(is_end)?
             {
-                rows.push(self.row_of(copying, fields)?);
+                let row = self.row_of(copying, fields).await?;
+                self.check_copied(copying, &row).await?;
+                rows.push(row);
             }
             if rows.is_empty() {
                 return Ok(());
             }
             let Some(write) = &copying.query.write else { return Err(confused().into()) };
             let mut writing = Writing::new(&copying.query, write, &copying.run);
+            writing.is_checked = true;
+            writing.changes = std::mem::take(&mut copying.changes);
             let written = self.insert(&mut writing, &OnConflict::refuse(), rows).await;
             copying.count += writing.count();
+            self.look_up_keys(&write.table, &mut writing.changes).await?;
+            copying.changes = std::mem::take(&mut writing.changes);
             written.map_err(|stop| match stop {
                 Stop::Error(error) => {
                     let line = first.saturating_add(writing.at());
@@ -143,43 +170,65 @@ impl<W: World> Session<'_, W> {
                 other => other,
             })?;
             self.fuel.burn(CHUNK);
-            self.pause_if_spent(self.deadline_us(), line).await?;
+            let deadline_us = self.deadline_us();
+            self.pause_if_spent(deadline_us, line).await?;
         }
     }
 
+    /// Tests a row when its line is at hand, which an error shows.
+    async fn check_copied(&mut self, copying: &Copying, row: &[Datum]) -> Result<(), Stop> {
+        let Some(Write { table, conditions, .. }) = &copying.query.write else {
+            return Err(confused().into());
+        };
+        let tested = match self.check_not_null(table, row) {
+            Ok(()) => self.check_conditions(table, conditions, row).await,
+            Err(error) => Err(error.into()),
+        };
+        tested.map_err(|stop| match stop {
+            Stop::Error(error) => {
+                Stop::Error(SqlError { context: Some(copying.lines.place_with_text()), ..error })
+            }
+            other => other,
+        })
+    }
+
     /// A row of the fields of a line.
-    fn row_of(&self, copying: &Copying, fields: Vec<Option<String>>) -> Result<Vec<Datum>, SqlError> {
+    async fn row_of(&mut self, copying: &Copying, fields: Vec<Option<String>>) -> Result<Vec<Datum>, Stop> {
         let broken = |error: &str| {
             let error = SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, error);
             SqlError { context: Some(copying.lines.place_with_text()), ..error }
         };
         if fields.len() > copying.columns.len() {
-            return Err(broken("extra data after last expected column"));
+            return Err(broken("extra data after last expected column").into());
         }
         if let Some(missing) = copying.columns.get(fields.len()) {
-            return Err(broken(&format!("missing data for column \"{missing}\"")));
+            return Err(broken(&format!("missing data for column \"{missing}\"")).into());
         }
         let texts: Vec<Datum> =
             fields.into_iter().map(|field| field.map_or(Datum::Null, Datum::text)).collect();
-        let values = self.with_context(|context| copying.run.values(&copying.exprs, &texts, context));
-        values.or_else(|_| {
-            // Again, one by one, to tell which it is.
-            let mut row = Vec::new();
-            for expr in &copying.exprs {
-                let value = self
-                    .with_context(|context| copying.run.values(std::slice::from_ref(expr), &texts, context));
-                row.extend(value.map_err(|error| {
+        if copying.is_simple
+            && let Ok(row) = self.evaluate_in(&copying.run, &copying.exprs, &texts).await
+        {
+            return Ok(row);
+        }
+        // One by one, to tell which it is that fails.
+        let mut row = Vec::new();
+        for expr in &copying.exprs {
+            let value = self.evaluate_in(&copying.run, std::slice::from_ref(expr), &texts).await;
+            row.extend(value.map_err(|stop| match stop {
+                Stop::Error(error) => {
                     let mut place = copying.lines.place();
-                    if let Some(Datum::Text(text)) = write::column_read(expr).and_then(|at| texts.get(at))
-                        && let Some(name) = write::column_read(expr).and_then(|at| copying.columns.get(at))
+                    if let Some(Datum::Text(text)) = stored::column_read(expr).and_then(|at| texts.get(at))
+                        && let Some(name) = stored::column_read(expr).and_then(|at| copying.columns.get(at))
                     {
                         place = format!("{place}, column {name}: \"{text}\"");
                     }
-                    SqlError { context: Some(place), ..error }
-                })?);
-            }
-            Ok(row)
-        })
+                    Stop::Error(SqlError { context: Some(place), ..error })
+                }
+                other => other,
+            })?);
+        }
+        Ok(row)
     }
 
     async fn copied_table(&mut self, copy: &CopyStmt) -> Result<std::sync::Arc<Table>, Stop> {

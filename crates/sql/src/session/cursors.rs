@@ -116,6 +116,7 @@ impl<W: World> Session<'_, W> {
                     let (pairs, left) = self.fetch(wanted).await?;
                     run.fetched(pairs, left);
                 }
+                Step::Ask(question) => run.answered(self.answer_to(question).await?),
                 Step::Reserve(reserve) => run.reserved(self.reserve_for(reserve, deadline_us).await?),
                 Step::End => break,
             }

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::conversation::Session;
+use super::references::Deferrals;
 use super::settings::Settings;
 use super::{Stop, World};
 use crate::analyze::ShownSetting;
@@ -21,7 +22,7 @@ use crate::analyze::{Catalog, Query, analyze, unsupported};
 use crate::catalog::pg::{Naming, Objects};
 use crate::catalog::{PUBLIC, Relation, Table};
 use crate::encoding::descriptor::{descriptor_key, descriptors_prefix};
-use crate::encoding::key;
+use crate::encoding::key::after_prefix;
 use crate::functions::confused;
 use crate::store::{Failure, Pair, Range, Space, Store};
 use crate::types::Oid;
@@ -70,6 +71,8 @@ pub(super) struct Data<T> {
     is_used: bool,
     /// Whether it leaves rows of tables that it has dropped.
     leaves_rows: bool,
+    /// Constraints that are tested when it ends.
+    pub(super) deferrals: Deferrals,
     /// Whether a statement that runs by itself is not all that the transaction will do.
     is_shared: bool,
 }
@@ -84,6 +87,7 @@ impl<T> Data<T> {
             has_written: false,
             is_used: false,
             leaves_rows: false,
+            deferrals: Deferrals::default(),
             is_shared: false,
         }
     }
@@ -198,10 +202,7 @@ impl<W: World> Session<'_, W> {
 
     /// The transaction to write in; a statement's name is for the error of one that only reads.
     pub(super) async fn open_to_write(&mut self, statement: &str) -> Result<(), Stop> {
-        if self.is_read_only() {
-            let error = format!("cannot execute {statement} in a read-only transaction");
-            return Err(SqlError::new(SqlState::READ_ONLY_SQL_TRANSACTION, error).into());
-        }
+        self.refuse_reading(statement)?;
         if self.data.lost {
             return self.open().await;
         }
@@ -283,6 +284,7 @@ impl<W: World> Session<'_, W> {
 
     /// Commits what is there.
     pub(super) async fn commit(&mut self) -> Result<(), Stop> {
+        self.test_deferred().await?;
         let Data { open, lost, leaves_rows, .. } = std::mem::replace(&mut self.data, Data::new());
         if lost {
             return Err(Stop::Conflict("the transaction was ended by the database before"));
@@ -316,8 +318,16 @@ impl<W: World> Session<'_, W> {
         }
     }
 
-    /// Plans a statement: again and again until all tables are known that it names.
+    /// Plans a statement.
     pub(super) async fn plan(&mut self, node: &Node, text: &str, given: &[Oid]) -> Result<Query, Stop> {
+        self.analyzed(|names| analyze(node, text, given, names)).await
+    }
+
+    /// Analyzes: again and again until all relations are known that it asks for.
+    pub(super) async fn analyzed<T>(
+        &mut self,
+        analysis: impl Fn(&dyn Catalog) -> Result<T, SqlError>,
+    ) -> Result<T, Stop> {
         loop {
             let open = self.data.open.as_ref();
             let names = Names {
@@ -326,13 +336,22 @@ impl<W: World> Session<'_, W> {
                 objects: open.and_then(|open| open.objects.as_ref()),
                 wanted: RefCell::new(None),
             };
-            let planned = analyze(node, text, given, &names);
-            match (names.wanted.into_inner(), planned) {
+            let analyzed = analysis(&names);
+            match (names.wanted.into_inner(), analyzed) {
                 (Some(Wanted::Name((schema, name))), _) => drop(self.look_up(schema, name).await?),
                 (Some(Wanted::All), _) => drop(self.look_up_all().await?),
-                (None, planned) => return Ok(planned?),
+                (None, analyzed) => return Ok(analyzed?),
             }
         }
+    }
+
+    /// Refuses to do something in a transaction that only reads.
+    pub(super) fn refuse_reading(&self, statement: &str) -> Result<(), SqlError> {
+        if !self.is_read_only() {
+            return Ok(());
+        }
+        let error = format!("cannot execute {statement} in a read-only transaction");
+        Err(SqlError::new(SqlState::READ_ONLY_SQL_TRANSACTION, error))
     }
 
     /// What has a name in a schema.
@@ -415,9 +434,10 @@ impl<W: World> Session<'_, W> {
         Ok(objects)
     }
 
-    async fn all_relations(&mut self) -> Result<Vec<Relation>, Stop> {
+    /// All that has a name, with what the transaction has changed.
+    pub(super) async fn all_relations(&mut self) -> Result<Vec<Relation>, Stop> {
         let low = descriptors_prefix(None);
-        let high = key::after_prefix(&low);
+        let high = after_prefix(&low);
         let mut left = Some(Range { space: Space::Copied, low, high, reverse: false });
         let mut relations = Vec::new();
         while let Some(range) = left.take() {
@@ -432,7 +452,7 @@ impl<W: World> Session<'_, W> {
         Ok(relations)
     }
 
-    /// Whether the tables of a query are still what it was planned for.
+    /// Whether the tables and sequences of a query are still what it was planned for.
     pub(super) async fn is_current(&mut self, query: &Query) -> Result<bool, Stop> {
         if let Some(objects) = &query.objects
             && *self.look_up_all().await? != **objects
@@ -442,6 +462,12 @@ impl<W: World> Session<'_, W> {
         for table in &query.tables {
             let found = self.look_up(table.schema.clone(), table.name.clone()).await?;
             if !matches!(&found, Some(Relation::Table(found)) if found == table) {
+                return Ok(false);
+            }
+        }
+        for sequence in &query.sequences {
+            let found = self.look_up(sequence.schema.clone(), sequence.name.clone()).await?;
+            if !matches!(&found, Some(Relation::Sequence(_))) {
                 return Ok(false);
             }
         }

@@ -52,6 +52,7 @@ impl<W: World> Session<'_, W> {
                         run.fetched(pairs, left);
                     }
                     Step::Reserve(_) => run.reserved(true),
+                    Step::Ask(question) => run.answered(self.answer_to(question).await?),
                     Step::End => break,
                 }
             }

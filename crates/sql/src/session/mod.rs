@@ -17,6 +17,9 @@
 //! | `reservations` | who of a node's sessions writes a row next |
 //! | `data` | the database's transaction below the session's |
 //! | `writing` | `INSERT`, `UPDATE`, `DELETE` |
+//! | `checking`, `evaluating` | conditions of rows, and expressions evaluated by themselves |
+//! | `references` | foreign keys, when rows are written |
+//! | `sequences` | numbers of sequences |
 //! | `entries` | entries of indexes |
 //! | `definition` | tables made and dropped |
 //! | `copy`, `lines` | `COPY`, and how its lines are written |
@@ -45,20 +48,24 @@
 
 mod cache;
 mod cancel;
+mod checking;
 mod conversation;
 mod copy;
 mod cursors;
 mod data;
 mod definition;
 mod entries;
+mod evaluating;
 mod explain;
 mod extended;
 mod journal;
 mod lines;
 mod login;
 mod portal;
+mod references;
 mod reservations;
 mod running;
+mod sequences;
 mod settings;
 #[cfg(test)]
 mod tests;

@@ -13,7 +13,7 @@ use super::data::Known;
 use super::lines::Form;
 use super::portal::Work;
 use super::{Closed, Line, Stop, Stream, World};
-use crate::analyze::Query;
+use crate::analyze::{Query, unsupported};
 use crate::execute::rows::{MEMORY_MAX, Row, weight};
 use crate::execute::{Context, Run, Step};
 use crate::functions::confused;
@@ -89,6 +89,12 @@ impl<W: World> Session<'_, W> {
                         run.fetched(pairs, left);
                     }
                 }
+                Step::Ask(question) => {
+                    let answer = self.answer_to(question).await?;
+                    if let Work::Query(_, run) | Work::Copy(_, run, _) = work {
+                        run.answered(answer);
+                    }
+                }
                 Step::Reserve(reserve) => {
                     let is_reserved = self.reserve_for(reserve, deadline_us).await?;
                     if let Work::Query(_, run) | Work::Copy(_, run, _) = work {
@@ -135,6 +141,7 @@ impl<W: World> Session<'_, W> {
                     let (pairs, left) = self.fetch(wanted).await?;
                     run.fetched(pairs, left);
                 }
+                Step::Ask(question) => run.answered(self.answer_to(question).await?),
                 Step::Reserve(reserve) => {
                     run.reserved(self.reserve_for(reserve, deadline_us).await?);
                 }
@@ -285,6 +292,7 @@ impl<W: World> Session<'_, W> {
                     Step::Pause => context.fuel.refill(),
                     // There is no table in it.
                     Step::Fetch(_) | Step::Reserve(_) => return Err(confused()),
+                    Step::Ask(_) => return Err(unsupported("a function of sequences here")),
                     Step::End => return Ok(Vec::new()),
                 }
             }

@@ -15,6 +15,7 @@ use super::cursors::no_cursor;
 use super::explain;
 use super::journal::Said;
 use super::portal::{Body, Prepared, Work};
+use super::sequences::Sequences;
 use super::settings;
 use super::transaction::{Done, Portals, warning};
 use super::{Stop, World};
@@ -38,7 +39,12 @@ impl<W: World> Session<'_, W> {
             | NodeEnum::DropStmt(_)
             | NodeEnum::TruncateStmt(_)
             | NodeEnum::AlterTableStmt(_)
-            | NodeEnum::IndexStmt(_) => {
+            | NodeEnum::RenameStmt(_)
+            | NodeEnum::CreateSeqStmt(_)
+            | NodeEnum::AlterSeqStmt(_)
+            | NodeEnum::IndexStmt(_)
+            | NodeEnum::CreateTableAsStmt(_)
+            | NodeEnum::SelectStmt(_) => {
                 return self.define(node, text, out).await;
             }
             NodeEnum::CopyStmt(copy) if !copy.is_from => return self.copy_out(copy, out).await,
@@ -49,6 +55,14 @@ impl<W: World> Session<'_, W> {
                 }
                 self.end_portals(done.portals);
                 Ok(Work::Done(done.tag.to_owned()))
+            }
+            NodeEnum::ConstraintsSetStmt(statement) => {
+                if !self.transaction.is_block() {
+                    let text = "SET CONSTRAINTS can only be used in transaction blocks";
+                    self.notice(&warning(SqlState::NO_ACTIVE_SQL_TRANSACTION, text), out);
+                }
+                self.set_constraints(statement).await?;
+                done("SET CONSTRAINTS")
             }
             NodeEnum::VariableSetStmt(statement) => self.set(statement, out),
             NodeEnum::VariableShowStmt(statement) => self.show(&statement.name),
@@ -82,6 +96,8 @@ impl<W: World> Session<'_, W> {
             // There are no notifications that could be missed.
             NodeEnum::ListenStmt(_) => done("LISTEN"),
             NodeEnum::UnlistenStmt(_) => done("UNLISTEN"),
+            // Nothing shows them.
+            NodeEnum::CommentStmt(_) => done("COMMENT"),
             NodeEnum::CheckPointStmt(_) => done("CHECKPOINT"),
             // There is nothing that a table would have to be rid of, and no statistics.
             NodeEnum::VacuumStmt(vacuum) => {
@@ -366,10 +382,14 @@ impl<W: World> Session<'_, W> {
                 self.settings.reset("role", false)?;
                 self.settings.reset_all();
                 self.statements.clear();
+                self.sequences = Sequences::default();
                 done("DISCARD ALL")
             }
             DiscardMode::DiscardPlans => done("DISCARD PLANS"),
-            DiscardMode::DiscardSequences => done("DISCARD SEQUENCES"),
+            DiscardMode::DiscardSequences => {
+                self.sequences = Sequences::default();
+                done("DISCARD SEQUENCES")
+            }
             DiscardMode::DiscardTemp => done("DISCARD TEMP"),
         }
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::conversation::Session;
 use super::entries::{Taken, stored_row};
+use super::references::Changes;
 use super::{Line, Stop, Stream, World};
 use crate::analyze::Query;
 use crate::analyze::plan::Expr;
@@ -26,7 +27,7 @@ const CHANCE_BITS: u32 = 12;
 /// A statement that writes, while it does.
 pub(super) struct Writing<'a> {
     query: &'a Query,
-    write: &'a Write,
+    pub(super) write: &'a Write,
     run: &'a Run,
     count: u64,
     returned: Vec<Row>,
@@ -38,6 +39,10 @@ pub(super) struct Writing<'a> {
     at: usize,
     /// Keys of rows that this statement has made or changed.
     touched: BTreeSet<Vec<u8>>,
+    /// Whether the rows that come have been tested.
+    pub(super) is_checked: bool,
+    /// What it has done with keys of constraints.
+    pub(super) changes: Changes,
     /// When it has to end, in microseconds since 2000.
     deadline_us: Option<i64>,
 }
@@ -55,6 +60,8 @@ impl<'a> Writing<'a> {
             hidden: None,
             at: 0,
             touched: BTreeSet::new(),
+            is_checked: false,
+            changes: Changes::default(),
             deadline_us: None,
         }
     }
@@ -97,17 +104,49 @@ impl<W: World> Session<'_, W> {
             if chunk.is_empty() {
                 break;
             }
-            match &write.kind {
-                Kind::Insert(on_conflict) => self.insert(&mut writing, on_conflict, chunk).await?,
-                Kind::Update => self.update(&mut writing, chunk).await?,
-                Kind::Delete => self.delete(&mut writing, chunk).await?,
-            }
-            self.fuel.burn(CHUNK);
+            self.write_chunk(&mut writing, chunk).await?;
             self.pause_if_spent(deadline_us, line).await?;
         }
-        let Writing { count, returned, .. } = writing;
+        let Writing { count, returned, changes, .. } = writing;
+        self.enforce(&write.table, changes).await?;
         let tag = if verb == "INSERT" { format!("INSERT 0 {count}") } else { format!("{verb} {count}") };
         Ok((returned, tag))
+    }
+
+    /// Writes rows of a statement of the session's own. Returns how many, and what it has done with
+    /// keys.
+    pub(super) async fn write_inside(
+        &mut self,
+        query: &Query,
+        run: &Run,
+        rows: Vec<Row>,
+    ) -> Result<(u64, Changes), Stop> {
+        let Some(write) = &query.write else { return Err(confused().into()) };
+        let deadline_us = self.deadline_us();
+        let mut writing = Writing { deadline_us, ..Writing::new(query, write, run) };
+        let mut rows = rows.into_iter();
+        loop {
+            let chunk: Vec<Row> = rows.by_ref().take(CHUNK).collect();
+            if chunk.is_empty() {
+                break;
+            }
+            self.write_chunk(&mut writing, chunk).await?;
+            if self.fuel.is_spent() {
+                self.pause_inside().await?;
+            }
+        }
+        Ok((writing.count, writing.changes))
+    }
+
+    async fn write_chunk(&mut self, writing: &mut Writing<'_>, chunk: Vec<Row>) -> Result<(), Stop> {
+        let write = writing.write;
+        match &write.kind {
+            Kind::Insert(on_conflict) => self.insert(writing, on_conflict, chunk).await?,
+            Kind::Update => self.update(writing, chunk).await?,
+            Kind::Delete => self.delete(writing, chunk).await?,
+        }
+        self.fuel.burn(CHUNK);
+        self.look_up_keys(&write.table, &mut writing.changes).await
     }
 
     pub(super) async fn insert(
@@ -122,9 +161,13 @@ impl<W: World> Session<'_, W> {
         // The first row that is refused is the one that is told.
         let mut refused = None;
         for (at, row) in rows.into_iter().enumerate() {
-            if let Err(error) = self.check_not_null(&table, &row) {
-                refused = Some((at, error));
-                break;
+            match self.check_row(writing, &row).await {
+                Ok(()) => {}
+                Err(Stop::Error(error)) => {
+                    refused = Some((at, error));
+                    break;
+                }
+                Err(stop) => return Err(stop),
             }
             writing.at = at;
             let key = self.new_key(&table, &row, &mut writing.hidden)?;
@@ -147,6 +190,7 @@ impl<W: World> Session<'_, W> {
                 self.put_entries(&table, &key, &row).await?;
                 let stored = self.store_row(writing, key.clone(), row.clone()).await?;
                 taken.add(&table, key, &row, stored)?;
+                writing.changes.note(&table, None, Some(&row));
                 continue;
             };
             if *unique == Unique::Primary && table.primary.is_empty() {
@@ -196,13 +240,13 @@ impl<W: World> Session<'_, W> {
         };
         let both = [old.clone(), excluded].concat();
         if let Some(condition) = condition {
-            let holds = self.over(writing, std::slice::from_ref(condition), &both)?;
+            let holds = self.over(writing, std::slice::from_ref(condition), &both).await?;
             if holds != [Datum::Bool(true)] {
                 return Ok(());
             }
         }
         self.reserve(&owner, writing.deadline_us).await?;
-        let new = self.over(writing, change, &both)?;
+        let new = self.over(writing, change, &both).await?;
         taken.remove(&table, &owner, &old)?;
         let (key, stored) = self.replace(writing, owner, &old, new.clone()).await?;
         Ok(taken.add(&table, key, &new, stored)?)
@@ -231,7 +275,7 @@ impl<W: World> Session<'_, W> {
         row: Row,
     ) -> Result<(Vec<u8>, Vec<u8>), Stop> {
         let table = writing.write.table.clone();
-        self.check_not_null(&table, &row)?;
+        self.check_row(writing, &row).await?;
         let new_key = match table.primary.is_empty() {
             true => old_key.clone(),
             false => key::row_key(&table, &whole(&table, &row))?,
@@ -245,6 +289,7 @@ impl<W: World> Session<'_, W> {
             writing.touched.insert(old_key.clone());
         }
         self.keep_entries(&table, Some((&old_key, old)), Some((&new_key, &row))).await?;
+        writing.changes.note(&table, Some(old), Some(&row));
         let stored = self.store_row(writing, new_key.clone(), row).await?;
         Ok((new_key, stored))
     }
@@ -257,7 +302,8 @@ impl<W: World> Session<'_, W> {
                 self.reserve(&key, writing.deadline_us).await?;
                 self.put(space(&table), key.to_vec(), None).await?;
                 self.keep_entries(&table, Some((&key, &row)), None).await?;
-                self.done_with(writing, &row)?;
+                writing.changes.note(&table, Some(&row), None);
+                self.done_with(writing, &row).await?;
             }
         }
         Ok(())
@@ -274,19 +320,19 @@ impl<W: World> Session<'_, W> {
         let stored = row::write_row(table, &whole(table, &row))?;
         self.put(space(table), key.clone(), Some(&stored)).await?;
         writing.touched.insert(key);
-        self.done_with(writing, &row)?;
+        self.done_with(writing, &row).await?;
         Ok(stored)
     }
 
     /// Counts a row, and makes of it what the client gets.
-    fn done_with(&self, writing: &mut Writing<'_>, row: &[Datum]) -> Result<(), SqlError> {
+    async fn done_with(&mut self, writing: &mut Writing<'_>, row: &[Datum]) -> Result<(), Stop> {
         writing.count += 1;
         if let Some(returning) = &writing.write.returning {
-            let returned = self.over(writing, returning, row)?;
+            let returned = self.over(writing, returning, row).await?;
             writing.returned_bytes += returned.iter().map(weight).sum::<usize>();
             if writing.returned_bytes > MEMORY_MAX {
                 let error = SqlError::new(SqlState::OUT_OF_MEMORY, "out of memory");
-                return Err(error.detail("The rows that RETURNING makes take too much."));
+                return Err(error.detail("The rows that RETURNING makes take too much.").into());
             }
             writing.returned.push(returned);
         }
@@ -294,15 +340,20 @@ impl<W: World> Session<'_, W> {
     }
 
     /// What expressions come to over a row.
-    fn over(&self, writing: &Writing<'_>, exprs: &[Expr], row: &[Datum]) -> Result<Row, SqlError> {
+    async fn over(&mut self, writing: &Writing<'_>, exprs: &[Expr], row: &[Datum]) -> Result<Row, Stop> {
         if let Some(failure) = &writing.query.failure {
-            return Err(failure.clone());
+            return Err(failure.clone().into());
         }
-        self.with_context(|context| writing.run.values(exprs, row, context))
+        self.evaluate_in(writing.run, exprs, row).await
     }
 
     /// The key of a new row.
-    fn new_key(&self, table: &Table, row: &[Datum], hidden: &mut Option<u64>) -> Result<Vec<u8>, SqlError> {
+    pub(super) fn new_key(
+        &self,
+        table: &Table,
+        row: &[Datum],
+        hidden: &mut Option<u64>,
+    ) -> Result<Vec<u8>, SqlError> {
         if !table.primary.is_empty() {
             return key::row_key(table, &whole(table, row));
         }
@@ -316,18 +367,6 @@ impl<W: World> Session<'_, W> {
         Ok(key::hidden_key(table, number))
     }
 
-    pub(super) fn check_not_null(&self, table: &Table, row: &[Datum]) -> Result<(), SqlError> {
-        let missing = table.live().zip(row).find(|((_, column), value)| column.not_null && value.is_null());
-        let Some(((_, column), _)) = missing else { return Ok(()) };
-        let error = format!(
-            "null value in column \"{}\" of relation \"{}\" violates not-null constraint",
-            column.name, table.name
-        );
-        let shown = self.shown(table.live().map(|(_, column)| column).zip(row), "null")?;
-        let detail = format!("Failing row contains ({shown}).");
-        Err(SqlError::new(SqlState::NOT_NULL_VIOLATION, error).detail(detail))
-    }
-
     /// The error of a key that is there already.
     pub(super) fn duplicate(&self, table: &Table, unique: Unique, row: &[Datum]) -> SqlError {
         let index = match unique {
@@ -336,7 +375,7 @@ impl<W: World> Session<'_, W> {
         };
         let name = index.map_or(&table.primary_name, |index| &index.name);
         let error = format!("duplicate key value violates unique constraint \"{name}\"");
-        let error = SqlError::new(SqlState::UNIQUE_VIOLATION, error);
+        let error = SqlError::new(SqlState::UNIQUE_VIOLATION, error).about(table.constraint(name));
         let whole = whole(table, row);
         let positions: Vec<u16> = match index {
             None => table.primary.clone(),
@@ -354,7 +393,7 @@ impl<W: World> Session<'_, W> {
     }
 
     /// Values as details of errors have them.
-    fn shown<'v>(
+    pub(super) fn shown<'v>(
         &self,
         values: impl Iterator<Item = (&'v crate::catalog::Column, &'v Datum)>,
         null: &str,

@@ -3,7 +3,7 @@
 use super::startup::MINOR;
 use crate::analyze::Column;
 use crate::types::{Format, Oid, type_size};
-use crate::{Severity, SqlError, SqlState};
+use crate::{Severity, SqlError, SqlState, Subject};
 
 /// Whether a transaction is open, as ReadyForQuery says it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -221,6 +221,9 @@ pub fn error(out: &mut Vec<u8>, error: &SqlError) {
         Severity::Notice => (b'N', "NOTICE"),
     };
     let position = error.position.map(|position| position.to_string());
+    let subject = |field: fn(&Subject) -> &String| {
+        error.subject.as_deref().map(|subject| field(subject).as_str()).filter(|text| !text.is_empty())
+    };
     let fields = [
         (b'S', Some(severity)),
         (b'V', Some(severity)),
@@ -230,6 +233,10 @@ pub fn error(out: &mut Vec<u8>, error: &SqlError) {
         (b'H', error.hint.as_deref()),
         (b'P', position.as_deref()),
         (b'W', error.context.as_deref()),
+        (b's', subject(|subject| &subject.schema)),
+        (b't', subject(|subject| &subject.table)),
+        (b'c', subject(|subject| &subject.column)),
+        (b'n', subject(|subject| &subject.constraint)),
     ];
     short(out, kind, |out| {
         for (field, value) in fields {

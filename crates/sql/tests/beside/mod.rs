@@ -222,7 +222,9 @@ fn try_ours(text: &str, units: u32, pause: &mut dyn FnMut()) -> Result<Outcome, 
                 fuel.refill();
                 continue;
             }
-            Step::Fetch(_) | Step::Reserve(_) => unreachable!("there are no tables"),
+            Step::Fetch(_) | Step::Reserve(_) | Step::Ask(_) => {
+                unreachable!("there are no tables and sequences")
+            }
             Step::End => break,
         };
         let mut shown = Vec::new();

@@ -110,13 +110,13 @@ fn tables() -> impl Strategy<Value = Table> {
 fn sequences() -> impl Strategy<Value = Sequence> {
     let owner = proptest::option::of((text(), any::<u16>()));
     let numbers = [any::<i64>(), any::<i64>(), any::<i64>()];
-    (any::<[u32; 2]>(), [text(), text()], numbers, 1i64.., any::<bool>(), owner).prop_map(
-        |([id, oid], [schema, name], mut bounds, cache, cycles, owner)| {
+    (any::<[u32; 3]>(), [text(), text()], numbers, 1i64.., any::<bool>(), owner).prop_map(
+        |([id, rows, oid], [schema, name], mut bounds, cache, cycles, owner)| {
             let increment = bounds[0] | 1;
             bounds.sort();
             let [least, start, largest] = bounds;
             let oid = Oid(oid);
-            Sequence { id, schema, name, oid, start, increment, least, largest, cache, cycles, owner }
+            Sequence { id, rows, schema, name, oid, start, increment, least, largest, cache, cycles, owner }
         },
     )
 }

@@ -54,6 +54,7 @@ pub fn all() -> impl Iterator<Item = &'static Function> {
         moments::FORMATS,
         others::ARRAYS,
         others::SETS,
+        others::SEQUENCES,
         others::SYSTEM,
         aggregates::AGGREGATES,
         catalog::CATALOG,

@@ -1,7 +1,7 @@
 //! Arrays, sets, and what the session knows.
 
-use crate::functions::Body::{Plain, Set};
-use crate::functions::{Function, Volatility, arrays, json, sets, system};
+use crate::functions::Body::{Plain, Session, Set};
+use crate::functions::{Asks, Function, Volatility, arrays, json, sets, system};
 use crate::types::Oid;
 
 #[rustfmt::skip]
@@ -43,6 +43,17 @@ functions! { SETS:
     6160 "string_to_table" (TEXT TEXT) TEXT, nullable immutable, Set(sets::string_parts);
     6161 "string_to_table" (TEXT TEXT TEXT) TEXT, nullable immutable, Set(sets::string_parts);
     2331 "unnest" (ANY_ARRAY) ANY_ELEMENT, strict immutable, Set(sets::unnest);
+}
+
+#[rustfmt::skip]
+functions! { SEQUENCES:
+    1 "pg_sequence_state" (TEXT INT4) INT8, strict volatile, Session(Asks::SequenceState);
+    1575 "currval" (REGCLASS) INT8, strict volatile, Session(Asks::CurrentNumber);
+    2559 "lastval" () INT8, strict volatile, Session(Asks::LastNumber);
+    1574 "nextval" (REGCLASS) INT8, strict volatile, Session(Asks::NextNumber);
+    1665 "pg_get_serial_sequence" (TEXT TEXT) TEXT, strict stable, Session(Asks::SequenceOf);
+    1576 "setval" (REGCLASS INT8) INT8, strict volatile, Session(Asks::SetNumber);
+    1765 "setval" (REGCLASS INT8 BOOL) INT8, strict volatile, Session(Asks::SetNumber);
 }
 
 #[rustfmt::skip]

@@ -19,7 +19,9 @@ use std::collections::BTreeMap;
 use pg_query::NodeEnum;
 use pg_query::protobuf::{DropStmt, IndexStmt, Node, SortByDir, SortByNulls};
 
-use super::{done, dropped, index_of, name_of, named_object, not_unique};
+use super::elements::object_name;
+use super::rewrite::not_unique;
+use super::{done, dropped, index_of, name_of};
 use crate::analyze;
 use crate::analyze::write::Unique;
 use crate::catalog::{Index, IndexPart, Relation, Table};
@@ -110,7 +112,7 @@ impl<W: World> Session<'_, W> {
                 let columns = parts.iter().filter_map(|part| table.columns.get(usize::from(part.column)));
                 let columns: Vec<&str> = columns.map(|column| column.name.as_str()).collect();
                 let label = if is_constraint { "key" } else { "idx" };
-                let wanted = named_object(&table.name, &columns.join("_"), label);
+                let wanted = object_name(&table.name, &columns.join("_"), label);
                 self.free_name(&table.schema, &wanted).await?
             }
             _ => {
@@ -285,7 +287,10 @@ impl<W: World> Session<'_, W> {
             let Some(table) = dropped(name, "an index", found, index_of)? else {
                 let error = format!("index \"{name}\" does not exist");
                 let error = SqlError::new(SqlState::UNDEFINED_OBJECT, error);
-                self.skip_or_refuse(drop.missing_ok, error, out)?;
+                if !drop.missing_ok {
+                    return Err(error.into());
+                }
+                self.skip(error, out);
                 continue;
             };
             let found = self.look_up_table(schema.to_owned(), table).await?;

@@ -2,9 +2,18 @@
 //!
 //! | module | has |
 //! |---|---|
-//! | here | `CREATE TABLE`, `DROP TABLE`, `TRUNCATE` |
-//! | `alter` | `ALTER TABLE` |
+//! | here | `CREATE TABLE` |
+//! | `truncate` | `TRUNCATE` |
+//! | `elements` | columns and constraints as statements have them |
+//! | `alter`, `columns`, `constraints` | `ALTER TABLE` |
+//! | `foreign` | foreign keys |
+//! | `made` | `CREATE TABLE AS` |
+//! | `like` | `LIKE` |
 //! | `index` | indexes, `UNIQUE` |
+//! | `rewrite` | rows of changed tables |
+//! | `rename` | `ALTER ... RENAME` |
+//! | `drop` | `DROP`, and what goes with it |
+//! | `sequence` | `CREATE SEQUENCE`, `ALTER SEQUENCE` |
 //! | `sweep` | rows of dropped tables |
 //!
 //! A table is its descriptor, so this is a transaction that writes descriptors; every statement
@@ -15,39 +24,43 @@
 //! ([`Session::sweep`]).
 
 mod alter;
+mod columns;
+mod constraints;
+mod drop;
+mod elements;
+mod foreign;
 mod index;
+mod like;
+mod made;
+mod rename;
+mod rewrite;
+mod sequence;
 mod sweep;
+mod truncate;
 
 use std::rc::Rc;
 use std::sync::Arc;
 
 use pg_query::NodeEnum;
-use pg_query::protobuf::{
-    ColumnDef, ConstrType, Constraint, CreateStmt, DropBehavior, DropStmt, Node, ObjectType, RangeVar,
-    TruncateStmt,
-};
+use pg_query::protobuf::{ConstrType, Constraint, CreateStmt, Node, ObjectType, RangeVar};
 
 use super::conversation::Session;
 use super::data::schema_of;
 use super::portal::Work;
 use super::{Stop, World};
 use crate::analyze::names::strings;
-use crate::analyze::{self, write};
-use crate::catalog::{Column, PUBLIC, Placement, Relation, Table};
+use crate::analyze::{self, Catalog};
+use crate::catalog::{Check, PUBLIC, Placement, Relation, Table};
 use crate::encoding::descriptor::{descriptor_key, next_id_key, read_next_id, write_next_id};
 use crate::encoding::key;
 use crate::functions::confused;
 use crate::store::Space;
-use crate::types::Oid;
 use crate::{Severity, SqlError, SqlState};
-use alter::not_unique;
+use elements::{Elements, Reader};
 use index::NewIndex;
 
 /// The number of the first table, as PostgreSQL numbers what is not its own.
 const FIRST_ID: u32 = 16_384;
-
-/// Bytes of a name at most.
-const NAME_BYTES_MAX: usize = 63;
 
 /// Columns of a table at most.
 const COLUMNS_MAX: usize = 1_600;
@@ -62,10 +75,22 @@ impl<W: World> Session<'_, W> {
     ) -> Result<Work, Stop> {
         match node {
             NodeEnum::CreateStmt(create) => self.create_table(create, text, out).await,
-            NodeEnum::DropStmt(drop) => self.drop_tables(drop, out).await,
-            NodeEnum::TruncateStmt(truncate) => self.truncate(truncate).await,
-            NodeEnum::AlterTableStmt(alter) => self.alter(alter).await,
+            NodeEnum::DropStmt(drop) => self.drop_relations(drop, out).await,
+            NodeEnum::TruncateStmt(truncate) => self.truncate(truncate, out).await,
+            NodeEnum::AlterTableStmt(alter) => self.alter(alter, text, out).await,
+            NodeEnum::SelectStmt(select) => self.select_into(select, text, out).await,
+            NodeEnum::CreateTableAsStmt(create) => {
+                if create.objtype() != ObjectType::ObjectTable {
+                    return Err(analyze::unsupported("a materialized view").into());
+                }
+                let query = create.query.as_deref().ok_or_else(confused)?;
+                let into = create.into.as_deref().ok_or_else(confused)?;
+                self.create_table_as(query, into, create.if_not_exists, text, out).await
+            }
             NodeEnum::IndexStmt(index) => self.create_index(index, out).await,
+            NodeEnum::RenameStmt(rename) => self.rename(rename, out).await,
+            NodeEnum::CreateSeqStmt(create) => self.create_sequence(create, text, out).await,
+            NodeEnum::AlterSeqStmt(alter) => self.alter_sequence(alter, text, out).await,
             _ => Err(confused().into()),
         }
     }
@@ -77,8 +102,8 @@ impl<W: World> Session<'_, W> {
         out: &mut Vec<u8>,
     ) -> Result<Work, Stop> {
         let range = create.relation.as_ref().ok_or_else(confused)?;
-        let (mut table, keys) = self.described(create, range, text)?;
         self.open_to_write("CREATE TABLE").await?;
+        let (mut table, mut elements) = self.analyzed(|names| described(create, range, text, names)).await?;
         if self.look_up(table.schema.clone(), table.name.clone()).await?.is_some() {
             let error = format!("relation \"{}\" already exists", table.name);
             let error = SqlError::new(SqlState::DUPLICATE_TABLE, error);
@@ -92,7 +117,21 @@ impl<W: World> Session<'_, W> {
         }
         table.id = self.new_id().await?;
         table.rows = table.id;
-        for key in keys {
+        // Those of a table that this one is like.
+        for place in 0..table.checks.len() {
+            let id = self.new_id().await?;
+            table.checks.iter_mut().skip(place).take(1).for_each(|check| check.id = id);
+        }
+        for constraint in std::mem::take(&mut elements.checks) {
+            let id = self.new_id().await?;
+            let check = elements::check(&table, constraint)?;
+            if table.checks.iter().any(|other| other.name == check.name) {
+                let error = format!("check constraint \"{}\" already exists", check.name);
+                return Err(SqlError::new(SqlState::DUPLICATE_OBJECT, error).into());
+            }
+            table.checks.push(Check { id, ..check });
+        }
+        for key in std::mem::take(&mut elements.keys) {
             if key.is_primary {
                 self.name_primary_key(&mut table, &key.name).await?;
             } else {
@@ -103,6 +142,12 @@ impl<W: World> Session<'_, W> {
             }
         }
         table.indexes.iter_mut().for_each(|index| index.is_ready = true);
+        for numbered in std::mem::take(&mut elements.sequences) {
+            self.number_column(&mut table, &numbered).await?;
+        }
+        for foreign in &elements.references {
+            self.add_reference(&mut table, foreign).await?;
+        }
         self.keep_table(table).await?;
         done("CREATE TABLE")
     }
@@ -181,167 +226,100 @@ impl<W: World> Session<'_, W> {
         self.write_down(&table.schema, &table.primary_name, Some(index)).await
     }
 
-    /// The descriptor of a table to be made, without numbers, and its keys, the primary one first.
-    fn described(
-        &self,
-        create: &CreateStmt,
-        range: &RangeVar,
-        text: &str,
-    ) -> Result<(Table, Vec<Key>), SqlError> {
-        let refuse = |what: &str| Err(analyze::unsupported(what));
-        if range.relpersistence == "t" {
-            return refuse("a temporary table");
+    /// Refuses to change a table while tests of its rows are put off.
+    fn refuse_pending(&self, statement: &str, table: &Table) -> Result<(), SqlError> {
+        if !self.data.deferrals.concern(table) {
+            return Ok(());
         }
-        if !create.inh_relations.is_empty() || create.of_typename.is_some() {
-            return refuse("INHERITS, PARTITION OF or OF");
-        }
-        if create.partspec.is_some() {
-            return refuse("PARTITION BY");
-        }
-        let schema = schema_of(&range.schemaname).to_owned();
-        if schema != PUBLIC {
-            let error = format!("schema \"{schema}\" does not exist");
-            return Err(SqlError::new(SqlState::UNDEFINED_SCHEMA, error));
-        }
-        let mut table = Table::new(schema, range.relname.clone());
-        let mut keys: Vec<Key> = Vec::new();
-        for element in &create.table_elts {
-            match &element.node {
-                Some(NodeEnum::ColumnDef(definition)) => {
-                    let column = self.column(&table, definition, &mut keys, text)?;
-                    table.columns.push(column);
-                }
-                Some(NodeEnum::Constraint(constraint)) => key_of(constraint, None, &mut keys)?,
-                _ => return refuse("this kind of element of a table"),
-            }
-        }
-        if table.columns.len() > COLUMNS_MAX {
-            let error = format!("tables can have at most {COLUMNS_MAX} columns");
-            return Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, error));
-        }
-        keys.sort_by_key(|key| !key.is_primary);
-        if let Some(second) = keys.get(1).filter(|key| key.is_primary) {
-            let error = format!("multiple primary keys for table \"{}\" are not allowed", table.name);
-            let error = SqlError::new(SqlState::INVALID_TABLE_DEFINITION, error);
-            return Err(analyze::placed(text, second.location, error));
-        }
-        if let Some(key) = keys.first().filter(|key| key.is_primary) {
-            let set = set_primary_key(&mut table, &key.columns);
-            set.map_err(|error| analyze::placed(text, key.location, error))?;
-            place_by_key(&mut table);
-        }
-        self.options(&mut table, &create.options)?;
-        Ok((table, keys))
+        let error = format!("cannot {statement} \"{}\" because it has pending trigger events", table.name);
+        Err(SqlError::new(SqlState::OBJECT_IN_USE, error))
     }
+}
 
-    /// What `WITH (...)` says: options of PostgreSQL's storage mean nothing here.
-    fn options(&self, table: &mut Table, options: &[Node]) -> Result<(), SqlError> {
-        for option in options {
-            let Some(NodeEnum::DefElem(option)) = &option.node else { return Err(confused()) };
-            match option.defname.as_str() {
-                "replicated" => table.placement = Placement::Everywhere,
-                "fillfactor" | "autovacuum_enabled" | "toast_tuple_target" | "parallel_workers" => {}
-                name => {
-                    let error = format!("unrecognized parameter \"{name}\"");
-                    return Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, error));
-                }
-            }
-        }
-        Ok(())
+/// The descriptor of a table to be made, without numbers, and what else the statement says of it.
+fn described<'a>(
+    create: &'a CreateStmt,
+    range: &RangeVar,
+    text: &str,
+    catalog: &dyn Catalog,
+) -> Result<(Table, Elements<'a>), SqlError> {
+    let refuse = |what: &str| Err(analyze::unsupported(what));
+    if range.relpersistence == "t" {
+        return refuse("a temporary table");
     }
-
-    fn column(
-        &self,
-        table: &Table,
-        definition: &ColumnDef,
-        keys: &mut Vec<Key>,
-        text: &str,
-    ) -> Result<Column, SqlError> {
-        let name = definition.colname.clone();
-        if table.columns.iter().any(|column| column.name == name) {
-            let error = format!("column \"{name}\" specified more than once");
-            return Err(SqlError::new(SqlState::DUPLICATE_COLUMN, error));
-        }
-        let type_name = definition.type_name.as_ref().ok_or_else(confused)?;
-        let (oid, modifier) = analyze::type_of(type_name, text, &self.settings)?;
-        if oid == Oid::VOID || oid == Oid::RECORD || oid == Oid::UNKNOWN {
-            let error = format!("column \"{name}\" has pseudo-type {}", oid.display());
-            return Err(SqlError::new(SqlState::INVALID_TABLE_DEFINITION, error));
-        }
-        let mut column = Column::new(name, oid, modifier);
-        for node in &definition.constraints {
-            let Some(NodeEnum::Constraint(constraint)) = &node.node else { return Err(confused()) };
-            match constraint.contype() {
-                ConstrType::ConstrNotnull => column.not_null = true,
-                ConstrType::ConstrNull => {}
-                ConstrType::ConstrDefault => {
-                    let expression = constraint.raw_expr.as_ref().ok_or_else(confused)?;
-                    // Looks whether it can be one.
-                    write::default_of(expression, text, oid, modifier, &self.settings)?;
-                    column.default = Some(analyze::printed(expression)?);
-                }
-                _ => key_of(constraint, Some(&column.name), keys)?,
-            }
-        }
-        Ok(column)
+    if !create.inh_relations.is_empty() || create.of_typename.is_some() {
+        return refuse("INHERITS, PARTITION OF or OF");
     }
-
-    async fn drop_tables(&mut self, drop: &DropStmt, out: &mut Vec<u8>) -> Result<Work, Stop> {
-        match drop.remove_type() {
-            ObjectType::ObjectTable => {}
-            ObjectType::ObjectIndex => return self.drop_indexes(drop, out).await,
-            _ => return Err(analyze::unsupported("DROP of anything but a table or an index").into()),
-        }
-        if drop.behavior() == DropBehavior::Undefined {
-            return Err(confused().into());
-        }
-        self.open_to_write("DROP TABLE").await?;
-        for object in &drop.objects {
-            let (schema, name) = name_of(object)?;
-            let found = self.look_up(schema.to_owned(), name.to_owned()).await?;
-            let Some(table) = dropped(name, "a table", found, table_of)? else {
-                let error = format!("table \"{name}\" does not exist");
-                let error = SqlError::new(SqlState::UNDEFINED_TABLE, error);
-                self.skip_or_refuse(drop.missing_ok, error, out)?;
-                continue;
-            };
-            self.write_down(&table.schema, &table.name, None).await?;
-            if !table.primary.is_empty() {
-                self.write_down(&table.schema, &table.primary_name, None).await?;
-            }
-            for index in &table.indexes {
-                self.write_down(&table.schema, &index.name, None).await?;
-            }
-            self.leave_rows(&table).await?;
-        }
-        done("DROP TABLE")
+    if create.partspec.is_some() {
+        return refuse("PARTITION BY");
     }
-
-    /// What is missing is an error, or a notice if the statement says `IF EXISTS`.
-    fn skip_or_refuse(&mut self, is_ok: bool, missing: SqlError, out: &mut Vec<u8>) -> Result<(), SqlError> {
-        if !is_ok {
-            return Err(missing);
-        }
-        let message = format!("{}, skipping", missing.message);
-        self.notice(&SqlError { severity: Severity::Notice, message, ..missing }, out);
-        Ok(())
+    let schema = schema_of(&range.schemaname).to_owned();
+    if schema != PUBLIC {
+        let error = format!("schema \"{schema}\" does not exist");
+        return Err(SqlError::new(SqlState::UNDEFINED_SCHEMA, error));
     }
-
-    async fn truncate(&mut self, truncate: &TruncateStmt) -> Result<Work, Stop> {
-        self.open_to_write("TRUNCATE TABLE").await?;
-        for relation in &truncate.relations {
-            let Some(NodeEnum::RangeVar(range)) = &relation.node else { return Err(confused().into()) };
-            let schema = schema_of(&range.schemaname).to_owned();
-            let Some(table) = self.look_up_table(schema, range.relname.clone()).await? else {
-                let error = format!("relation \"{}\" does not exist", range.relname);
-                return Err(SqlError::new(SqlState::UNDEFINED_TABLE, error).into());
-            };
-            self.leave_rows(&table).await?;
-            let mut table = Table::clone(&table);
-            self.renumber(&mut table).await?;
-            self.keep_table(table).await?;
+    let mut table = Table::new(schema, range.relname.clone());
+    let mut elements = Elements::default();
+    for element in &create.table_elts {
+        match &element.node {
+            Some(NodeEnum::ColumnDef(definition)) => {
+                let reader = Reader { text, default_text: text, catalog };
+                let column = elements::column(&table, definition, &mut elements, &reader)?;
+                table.columns.push(column);
+            }
+            Some(NodeEnum::Constraint(constraint)) => elements::table_constraint(constraint, &mut elements)?,
+            Some(NodeEnum::TableLikeClause(like)) => {
+                like::include(&mut table, like, &mut elements, text, catalog)?;
+            }
+            _ => return refuse("this kind of element of a table"),
         }
-        done("TRUNCATE TABLE")
+    }
+    check_width(&table)?;
+    elements.keys.sort_by_key(|key| !key.is_primary);
+    if let Some(second) = elements.keys.get(1).filter(|key| key.is_primary) {
+        let error = format!("multiple primary keys for table \"{}\" are not allowed", table.name);
+        let error = SqlError::new(SqlState::INVALID_TABLE_DEFINITION, error);
+        return Err(analyze::placed(text, second.location, error));
+    }
+    if let Some(key) = elements.keys.first().filter(|key| key.is_primary) {
+        let set = set_primary_key(&mut table, &key.columns);
+        set.map_err(|error| analyze::placed(text, key.location, error))?;
+        place_by_key(&mut table);
+    }
+    elements::look_at_checks(&table, &elements.checks, text, catalog)?;
+    options(&mut table, &create.options)?;
+    Ok((table, elements))
+}
+
+/// Refuses a table with more columns than a table may have.
+fn check_width(table: &Table) -> Result<(), SqlError> {
+    if table.columns.len() <= COLUMNS_MAX {
+        return Ok(());
+    }
+    let error = format!("tables can have at most {COLUMNS_MAX} columns");
+    Err(SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, error))
+}
+
+/// What `WITH (...)` says: options of PostgreSQL's storage mean nothing here.
+fn options(table: &mut Table, options: &[Node]) -> Result<(), SqlError> {
+    for option in options {
+        let Some(NodeEnum::DefElem(option)) = &option.node else { return Err(confused()) };
+        match option.defname.as_str() {
+            "replicated" => table.placement = Placement::Everywhere,
+            name => storage_option(name)?,
+        }
+    }
+    Ok(())
+}
+
+/// Accepts an option of PostgreSQL's storage.
+fn storage_option(name: &str) -> Result<(), SqlError> {
+    match name {
+        "fillfactor" | "autovacuum_enabled" | "toast_tuple_target" | "parallel_workers" => Ok(()),
+        name => {
+            let error = format!("unrecognized parameter \"{name}\"");
+            Err(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, error))
+        }
     }
 }
 
@@ -388,21 +366,8 @@ fn name_of(object: &Node) -> Result<(&str, &str), SqlError> {
     }
 }
 
-/// The name of something that belongs to a table, as PostgreSQL makes it: the longer ones of the
-/// first two parts are cut until all fit.
-fn named_object(table: &str, columns: &str, label: &str) -> String {
-    let (mut table, mut columns) = (table, columns);
-    let room = NAME_BYTES_MAX - label.len() - 2;
-    while table.len() + columns.len() > room {
-        let longer = if table.len() > columns.len() { &mut table } else { &mut columns };
-        let shorter = longer.floor_char_boundary(longer.len() - 1);
-        *longer = longer.get(..shorter).unwrap_or_default();
-    }
-    format!("{table}_{columns}_{label}")
-}
-
 /// A `PRIMARY KEY` or `UNIQUE` as a statement has it.
-struct Key {
+pub(super) struct Key {
     columns: Vec<String>,
     name: String,
     location: i32,
@@ -424,9 +389,6 @@ fn key_of(constraint: &Constraint, column: Option<&str>, keys: &mut Vec<Key>) ->
             keys.push(Key { columns, name, location, is_primary: kind == ConstrType::ConstrPrimary });
             return Ok(());
         }
-        ConstrType::ConstrCheck => "CHECK",
-        ConstrType::ConstrForeign => "FOREIGN KEY",
-        ConstrType::ConstrIdentity => "GENERATED AS IDENTITY",
         ConstrType::ConstrGenerated => "a generated column",
         ConstrType::ConstrExclusion => "EXCLUDE",
         _ => "this kind of constraint",

@@ -1,8 +1,9 @@
 //! Rows that dropped tables have left.
 
 use super::index::entries_prefix;
-use crate::catalog::Table;
+use crate::catalog::{Sequence, Table};
 use crate::encoding::key;
+use crate::encoding::sequence::state_key;
 use crate::execute::scan::space;
 use crate::session::conversation::Session;
 use crate::session::{Stop, World};
@@ -17,6 +18,11 @@ impl<W: World> Session<'_, W> {
             self.leave(space(table), entries_prefix(table, index)?).await?;
         }
         Ok(())
+    }
+
+    /// The same for the state of a sequence.
+    pub(super) async fn leave_state(&mut self, sequence: &Sequence) -> Result<(), Stop> {
+        self.leave(Space::Parted, state_key(sequence.rows)).await
     }
 
     /// Writes down that everything is to be removed whose key begins so.
