@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use super::composing::quoted_identifier;
 use super::system::with_modifier;
 use super::{Body, Call, Outcome, Rows, confused, sets};
 use crate::catalog::pg::builtin::form_function;
@@ -162,23 +161,6 @@ pub fn constraint_definition(call: &Call<'_>) -> Outcome {
         }
     }
     Ok(Datum::Null)
-}
-
-/// `pg_get_serial_sequence()`: the sequence that a column has its numbers from.
-pub fn serial_sequence(call: &Call<'_>) -> Outcome {
-    let class = naming(call)?.oid_of(Oid::REGCLASS, call.text(0)?)?;
-    let objects = objects(call)?;
-    let Some(table) = objects.table(class) else { return Ok(Datum::Null) };
-    let name = call.text(1)?;
-    let Some((place, _)) = table.live().find(|(_, column)| column.name.as_str() == &**name) else {
-        let error = format!("column \"{name}\" of relation \"{}\" does not exist", table.name);
-        return super::refuse(SqlState::UNDEFINED_COLUMN, error);
-    };
-    let owned = objects.sequence_of(table, place);
-    Ok(owned.map_or(Datum::Null, |sequence| {
-        let (schema, name) = (quoted_identifier(&sequence.schema), quoted_identifier(&sequence.name));
-        Datum::text(format!("{schema}.{name}"))
-    }))
 }
 
 /// `pg_get_function_arguments()`

@@ -436,6 +436,7 @@ impl<W: World> Session<'_, W> {
 
     /// All that has a name, with what the transaction has changed.
     pub(super) async fn all_relations(&mut self) -> Result<Vec<Relation>, Stop> {
+        self.open().await?;
         let low = descriptors_prefix(None);
         let high = after_prefix(&low);
         let mut left = Some(Range { space: Space::Copied, low, high, reverse: false });

@@ -116,7 +116,6 @@ functions! { CATALOG:
     6120 "pg_get_replica_identity_index" (REGCLASS) REGCLASS, strict stable, Plain(catalog::unknown);
     1573 "pg_get_ruledef" (OID) TEXT, strict stable, Plain(catalog::no_text);
     2504 "pg_get_ruledef" (OID BOOL) TEXT, strict stable, Plain(catalog::no_text);
-    1665 "pg_get_serial_sequence" (TEXT TEXT) TEXT, strict stable, Plain(catalog::serial_sequence);
     3415 "pg_get_statisticsobjdef" (OID) TEXT, strict stable, Plain(catalog::no_text);
     6174 "pg_get_statisticsobjdef_columns" (OID) TEXT, strict stable, Plain(catalog::no_text);
     1662 "pg_get_triggerdef" (OID) TEXT, strict stable, Plain(catalog::no_text);

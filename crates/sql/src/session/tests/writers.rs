@@ -58,13 +58,17 @@ fn a_row_that_goes_takes_no_entry_of_another_along() {
 fn a_statement_that_has_waited_long_is_run_again() {
     let (world, places) =
         begun(&["create table t (id int primary key, n int)", "insert into t values (1, 1)"]);
-    let key = [0, 0, 0x40, 0, 0, 0x80, 0, 0, 1].to_vec();
-    assert_eq!(places.reservations().ask(99, &key, false), Answer::Granted);
-    let (others, keys) = (Arc::clone(&places), BTreeSet::from([key]));
+    // The first row of each of the first tables, one of which it is.
+    let keys = (0..8).map(|table| vec![0, 0, 0x40, table, 0, 0x80, 0, 0, 1]);
+    let keys: BTreeSet<Vec<u8>> = keys.collect();
+    for key in &keys {
+        assert_eq!(places.reservations().ask(99, key, false), Answer::Granted);
+    }
+    let others = Arc::clone(&places);
     let mut sleeps = 0;
     *world.during.borrow_mut() = Box::new(move || {
         sleeps += 1;
-        if sleeps == 5_000 {
+        if sleeps == 310_000 {
             others.reservations().release(99, &keys);
         }
     });
