@@ -28,7 +28,6 @@ use plimsoll_page::units;
 use serde::Serialize;
 
 use crate::cli::sql::SqlPlan;
-use crate::report::table::doubts;
 
 /// How long a server may take to start.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -71,7 +70,6 @@ struct Document {
     /// Seconds of `pgbench -i`.
     load_s: Vec<f64>,
     cases: Vec<Case>,
-    doubts: Vec<String>,
     interrupted: bool,
 }
 
@@ -93,7 +91,6 @@ pub fn sql(plan: &SqlPlan, interrupted: &AtomicBool) -> Result<bool, Box<dyn Err
         version = Some(said(Command::new(&postgres).arg("--version"))?.trim().to_owned());
         servers.push(postgresql(&postgres, &initdb, &directory.0)?);
     }
-    let watch = machine::Watch::start();
     let steps = servers.len() * (1 + CASES.len() * plan.runs);
     let mut line = progress.line("sql", steps as u64);
     let mut done = 0;
@@ -127,6 +124,8 @@ pub fn sql(plan: &SqlPlan, interrupted: &AtomicBool) -> Result<bool, Box<dyn Err
                 all.extend(["-n", "-c", &clients, "-T", &seconds].map(str::to_owned));
                 let before_us = server.cpu_us();
                 let text = bench(server, &all)?;
+                // PostgreSQL's processes end, and are waited for, after their clients.
+                thread::sleep(Duration::from_millis(200));
                 let figure = figure(&text, server.cpu_us().saturating_sub(before_us))?;
                 if place == 0 { case.plimsoll.push(figure) } else { case.postgresql.push(figure) }
             }
@@ -144,7 +143,6 @@ pub fn sql(plan: &SqlPlan, interrupted: &AtomicBool) -> Result<bool, Box<dyn Err
         postgresql: version,
         load_s,
         cases,
-        doubts: watch.disturbance().into_iter().collect(),
         interrupted: interrupted.load(Relaxed),
     };
     publish(&plan.json, &document, || show(&document, Terminal::stdout()))?;
@@ -159,13 +157,21 @@ struct Server {
 }
 
 impl Server {
-    /// Its processor time, with that of processes that it has waited for, in microseconds.
+    /// Its processor time and that of its children, also of those that have ended, in microseconds.
     fn cpu_us(&self) -> u64 {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.process.id())).unwrap_or_default();
-        // The name of the program, which may have blanks in it, ends with the last bracket.
-        let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-        let ticks = (11..15).filter_map(|field| fields.get(field)?.parse::<u64>().ok()).sum::<u64>();
-        ticks * 10_000
+        let me = self.process.id();
+        let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let ticks = processes.filter_map(|entry| {
+            let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+            // The name of the program, which may have blanks in it, ends with the last bracket.
+            let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
+            let number = |field: usize| fields.get(field)?.parse::<u64>().ok();
+            let is_me = entry.file_name().to_str()?.parse() == Ok(me);
+            let own = number(11)? + number(12)?;
+            let ended = if is_me { number(13)? + number(14)? } else { 0 };
+            (is_me || number(1)? == u64::from(me)).then_some(own + ended)
+        });
+        ticks.sum::<u64>() * 10_000
     }
 }
 
@@ -354,7 +360,7 @@ fn show(document: &Document, terminal: Terminal) -> String {
         ),
         None => "Medians of runs; nothing is kept on disk. CPU is the server's, per transaction.".to_owned(),
     };
-    text + &wrap(&note, terminal.width, 0) + &doubts(&document.doubts, terminal)
+    text + &wrap(&note, terminal.width, 0)
 }
 
 #[cfg(test)]
@@ -388,7 +394,6 @@ mod tests {
                 plimsoll: vec![figure(300.0)],
                 postgresql: vec![figure(100.0)],
             }],
-            doubts: Vec::new(),
             interrupted: false,
         };
         let terminal = || Terminal { width: 100, colour: false };
