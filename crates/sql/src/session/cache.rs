@@ -15,8 +15,9 @@ use std::rc::Rc;
 use pg_query::NodeEnum;
 use pg_query::protobuf::{Node, ParamRef, SelectStmt, a_const};
 
-use super::conversation::{Session, is_query};
+use super::conversation::Session;
 use super::portal::{Body, Prepared};
+use super::statement::is_query;
 use super::{Stop, World};
 use crate::analyze::Column;
 use crate::parse::Statement;

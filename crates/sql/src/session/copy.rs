@@ -9,10 +9,11 @@ use std::rc::Rc;
 use pg_query::NodeEnum;
 use pg_query::protobuf::{CopyStmt, Node};
 
-use super::conversation::{Rest, Session};
+use super::conversation::Session;
 use super::lines::{Form, Lines};
 use super::portal::Work;
 use super::references::Changes;
+use super::statement::Rest;
 use super::writing::Writing;
 use super::{Line, Stop, Stream, World};
 use crate::analyze::names::strings;

@@ -5,8 +5,9 @@ use std::rc::Rc;
 use pg_query::NodeEnum;
 use pg_query::protobuf::{ExplainStmt, Node};
 
-use super::conversation::{Session, is_query};
+use super::conversation::Session;
 use super::portal::Work;
+use super::statement::is_query;
 use super::{Stop, World};
 use crate::analyze::{self, Column, explain};
 use crate::execute::Step;

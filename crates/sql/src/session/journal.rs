@@ -18,8 +18,9 @@ use std::rc::Rc;
 use pg_query::NodeEnum;
 
 use super::cache::Known;
-use super::conversation::{Session, Tries, is_query};
+use super::conversation::Session;
 use super::portal::{Body, Portal, Prepared, Progress, Work};
+use super::statement::{Tries, is_query};
 use super::{Closed, Line, Stop, Stream, World, conflict};
 use crate::functions::confused;
 use crate::parse::Statement;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `login` | what precedes the first statement |
 //! | `conversation` | the messages: what each does, and what an error in one does to the others |
+//! | `statement` | simple queries; how statements are understood, and run again |
 //! | `extended` | those of the extended protocol |
 //! | `portal` | statements that are prepared, and portals |
 //! | `running` | how work runs: row by row, with pauses |
@@ -67,6 +68,7 @@ mod reservations;
 mod running;
 mod sequences;
 mod settings;
+mod statement;
 #[cfg(test)]
 mod tests;
 mod transaction;

@@ -10,13 +10,14 @@ use pg_query::protobuf::{
     a_const,
 };
 
-use super::conversation::{Session, is_query};
+use super::conversation::Session;
 use super::cursors::no_cursor;
 use super::explain;
 use super::journal::Said;
 use super::portal::{Body, Prepared, Work};
 use super::sequences::Sequences;
 use super::settings;
+use super::statement::is_query;
 use super::transaction::{Done, Portals, warning};
 use super::{Stop, World};
 use crate::analyze::{Catalog, Column, Query, analyze, type_of};
