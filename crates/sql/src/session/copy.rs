@@ -234,7 +234,7 @@ impl<W: World> Session<'_, W> {
 
     async fn copied_table(&mut self, copy: &CopyStmt) -> Result<std::sync::Arc<Table>, Stop> {
         let range = copy.relation.as_ref().ok_or_else(confused)?;
-        let schema = super::data::schema_of(&range.schemaname).to_owned();
+        let schema = super::names::schema_of(&range.schemaname).to_owned();
         let table = self.look_up_table(schema, range.relname.clone()).await?;
         table.ok_or_else(|| {
             let error = format!("relation \"{}\" does not exist", range.relname);

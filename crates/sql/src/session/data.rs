@@ -4,50 +4,35 @@
 //! all of its transaction reads at a snapshot until it turns out to write: then the database's
 //! transaction begins anew, since what is read at a snapshot is not what a write may rest on. So
 //! does one in which tables were looked up for a statement that turns out not to be all.
-//!
-//! Analysis does not wait. It asks for tables by name, and if one is asked for that has not been
-//! looked up in this transaction, the name is noted, the table is looked up, and analysis begins
-//! again ([`Names`]).
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::conversation::Session;
+use super::names::Name;
 use super::references::Deferrals;
-use super::settings::Settings;
 use super::{Stop, World};
-use crate::analyze::ShownSetting;
-use crate::analyze::{Catalog, Query, analyze, unsupported};
-use crate::catalog::pg::{Naming, Objects};
-use crate::catalog::{PUBLIC, Relation, Table};
-use crate::encoding::descriptor::{descriptor_key, descriptors_prefix};
-use crate::encoding::key::after_prefix;
+use crate::analyze::Catalog;
+use crate::catalog::Relation;
+use crate::catalog::pg::Objects;
+use crate::encoding::descriptor::descriptors_prefix;
 use crate::functions::confused;
 use crate::store::{Failure, Pair, Range, Space, Store};
-use crate::types::Oid;
 use crate::{SqlError, SqlState};
-use pg_query::protobuf::Node;
 
 /// Writes that are undone before others run.
 const UNDONE_PER_TURN: usize = 256;
 
-/// Descriptors that a session keeps at most.
-const DECODED_MAX: usize = 256;
-
-/// A schema and a name in it.
-pub(super) type Name = (String, String);
-
 /// The transaction below a session's.
 pub(super) struct Open<T> {
-    transaction: T,
+    pub(super) transaction: T,
     reads_only: bool,
     /// Whether rows were read in it, and not only tables looked up.
     has_read: bool,
     /// Names that were looked up in it; none: nothing has that name.
-    relations: BTreeMap<Name, Option<Relation>>,
+    pub(super) relations: BTreeMap<Name, Option<Relation>>,
     /// All that has a name, once it was looked up.
-    objects: Option<Arc<Objects>>,
+    pub(super) objects: Option<Arc<Objects>>,
 }
 
 impl<T> Open<T> {
@@ -58,7 +43,7 @@ impl<T> Open<T> {
 
 /// What a session's transaction has to do with the database.
 pub(super) struct Data<T> {
-    open: Option<Open<T>>,
+    pub(super) open: Option<Open<T>>,
     /// Whether the database has ended it before the session's transaction was over.
     lost: bool,
     /// What writes have overwritten, while there are savepoints.
@@ -173,7 +158,7 @@ impl<T> Data<T> {
 
 impl<W: World> Session<'_, W> {
     /// The transaction to read in.
-    async fn open(&mut self) -> Result<(), Stop> {
+    pub(super) async fn open(&mut self) -> Result<(), Stop> {
         if self.data.lost {
             return Err(Stop::Conflict("the transaction was ended by the database before"));
         }
@@ -214,12 +199,12 @@ impl<W: World> Session<'_, W> {
         Ok(())
     }
 
-    fn is_read_only(&self) -> bool {
+    pub(super) fn is_read_only(&self) -> bool {
         self.settings.setting("transaction_read_only").as_deref() == Some("on")
     }
 
     /// What an operation came to, whose failure ends the transaction.
-    fn outcome<T>(&mut self, result: Result<T, Failure>) -> Result<T, Stop> {
+    pub(super) fn outcome<T>(&mut self, result: Result<T, Failure>) -> Result<T, Stop> {
         result.map_err(|failure| {
             self.data.open = None;
             self.data.lost = true;
@@ -318,33 +303,6 @@ impl<W: World> Session<'_, W> {
         }
     }
 
-    /// Plans a statement.
-    pub(super) async fn plan(&mut self, node: &Node, text: &str, given: &[Oid]) -> Result<Query, Stop> {
-        self.analyzed(|names| analyze(node, text, given, names)).await
-    }
-
-    /// Analyzes: again and again until all relations are known that it asks for.
-    pub(super) async fn analyzed<T>(
-        &mut self,
-        analysis: impl Fn(&dyn Catalog) -> Result<T, SqlError>,
-    ) -> Result<T, Stop> {
-        loop {
-            let open = self.data.open.as_ref();
-            let names = Names {
-                settings: &self.settings,
-                relations: open.map(|open| &open.relations),
-                objects: open.and_then(|open| open.objects.as_ref()),
-                wanted: RefCell::new(None),
-            };
-            let analyzed = analysis(&names);
-            match (names.wanted.into_inner(), analyzed) {
-                (Some(Wanted::Name((schema, name))), _) => drop(self.look_up(schema, name).await?),
-                (Some(Wanted::All), _) => drop(self.look_up_all().await?),
-                (None, analyzed) => return Ok(analyzed?),
-            }
-        }
-    }
-
     /// Refuses to do something in a transaction that only reads.
     pub(super) fn refuse_reading(&self, statement: &str) -> Result<(), SqlError> {
         if !self.is_read_only() {
@@ -352,225 +310,5 @@ impl<W: World> Session<'_, W> {
         }
         let error = format!("cannot execute {statement} in a read-only transaction");
         Err(SqlError::new(SqlState::READ_ONLY_SQL_TRANSACTION, error))
-    }
-
-    /// What has a name in a schema.
-    pub(super) async fn look_up(&mut self, schema: String, name: String) -> Result<Option<Relation>, Stop> {
-        self.open().await?;
-        let name = (schema, name);
-        let known = self.data.open.as_ref().and_then(|open| open.relations.get(&name));
-        if let Some(known) = known {
-            return Ok(known.clone());
-        }
-        let found = self.get(Space::Copied, &[descriptor_key(&name.0, &name.1)]).await?;
-        let bytes = found.into_iter().next().flatten();
-        let relation = match bytes {
-            Some(bytes) => Some(self.decoded(&name, bytes)?),
-            None => None,
-        };
-        self.data.learn(&name.0, &name.1, relation.clone());
-        Ok(relation)
-    }
-
-    /// The descriptor of some bytes: the one of before, if these are the bytes of before.
-    fn decoded(&mut self, name: &Name, bytes: Vec<u8>) -> Result<Relation, SqlError> {
-        if let Some((known, relation)) = self.decoded.get(name)
-            && *known == bytes
-        {
-            return Ok(relation.clone());
-        }
-        let relation = Relation::from_bytes(&bytes)?;
-        if self.decoded.len() >= DECODED_MAX {
-            self.decoded.clear();
-        }
-        self.decoded.insert(name.clone(), (bytes, relation.clone()));
-        Ok(relation)
-    }
-
-    /// A table by its schema and name; anything else of that name is an error.
-    pub(super) async fn look_up_table(
-        &mut self,
-        schema: String,
-        name: String,
-    ) -> Result<Option<Arc<Table>>, Stop> {
-        match self.look_up(schema, name.clone()).await? {
-            None => Ok(None),
-            Some(Relation::Table(table)) => Ok(Some(table)),
-            Some(Relation::Index(_) | Relation::Sequence(_)) => {
-                let error = format!("\"{name}\" is not a table");
-                Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, error).into())
-            }
-        }
-    }
-
-    /// Forgets what names of the catalog are and the rows that were made of it: they may be many, and
-    /// the session waits for its client.
-    pub(super) fn forget_names(&mut self) {
-        self.objects = None;
-        self.style.names = None;
-    }
-
-    /// All tables. What is read and written by names from now on knows them.
-    pub(super) async fn look_up_all(&mut self) -> Result<Arc<Objects>, Stop> {
-        self.open().await?;
-        let known = self.data.open.as_ref().and_then(|open| open.objects.clone());
-        let objects = match known {
-            Some(objects) => objects,
-            None => {
-                let found = Objects::new(self.all_relations().await?);
-                // Rows that were made serve as long as tables are the same.
-                let objects = match self.objects.take() {
-                    Some(last) if *last == found => last,
-                    _ => Arc::new(found),
-                };
-                self.objects = Some(Arc::clone(&objects));
-                objects
-            }
-        };
-        if let Some(open) = &mut self.data.open {
-            open.objects = Some(Arc::clone(&objects));
-        }
-        self.style.names = Some(Arc::new(Naming::new(Arc::clone(&objects), &self.settings)));
-        Ok(objects)
-    }
-
-    /// All that has a name, with what the transaction has changed.
-    pub(super) async fn all_relations(&mut self) -> Result<Vec<Relation>, Stop> {
-        self.open().await?;
-        let low = descriptors_prefix(None);
-        let high = after_prefix(&low);
-        let mut left = Some(Range { space: Space::Copied, low, high, reverse: false });
-        let mut relations = Vec::new();
-        while let Some(range) = left.take() {
-            let Some(open) = &mut self.data.open else { return Err(confused().into()) };
-            let found = self.world.store().scan(&mut open.transaction, range).await;
-            let (pairs, rest) = self.outcome(found)?;
-            for (_, value) in pairs {
-                relations.push(Relation::from_bytes(&value)?);
-            }
-            left = rest;
-        }
-        Ok(relations)
-    }
-
-    /// Whether the tables and sequences of a query are still what it was planned for.
-    pub(super) async fn is_current(&mut self, query: &Query) -> Result<bool, Stop> {
-        if let Some(objects) = &query.objects
-            && *self.look_up_all().await? != **objects
-        {
-            return Ok(false);
-        }
-        for table in &query.tables {
-            let found = self.look_up(table.schema.clone(), table.name.clone()).await?;
-            if !matches!(&found, Some(Relation::Table(found)) if found == table) {
-                return Ok(false);
-            }
-        }
-        for sequence in &query.sequences {
-            let found = self.look_up(sequence.schema.clone(), sequence.name.clone()).await?;
-            if !matches!(&found, Some(Relation::Sequence(_))) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-}
-
-/// The schema that a name without one is looked for in, and that new tables are made in.
-pub(super) fn schema_of(named: &str) -> &str {
-    if named.is_empty() { PUBLIC } else { named }
-}
-
-/// What analysis asks about the session, with what is known of tables.
-pub(super) struct Names<'a> {
-    pub settings: &'a Settings,
-    pub relations: Option<&'a BTreeMap<Name, Option<Relation>>>,
-    pub objects: Option<&'a Arc<Objects>>,
-    /// What was asked for and is not known.
-    pub wanted: RefCell<Option<Wanted>>,
-}
-
-/// What has to be looked up before analysis can go on.
-pub(super) enum Wanted {
-    /// What a name stands for.
-    Name(Name),
-    /// All that has a name.
-    All,
-}
-
-impl Catalog for Names<'_> {
-    fn setting(&self, name: &str) -> Option<String> {
-        self.settings.setting(name)
-    }
-
-    fn set(&self, name: &str, value: &str, local: bool) -> Result<String, SqlError> {
-        self.settings.set(name, value, local)
-    }
-
-    fn user(&self) -> &str {
-        self.settings.user()
-    }
-
-    fn database(&self) -> &str {
-        self.settings.database()
-    }
-
-    fn relation(&self, schema: &str, name: &str) -> Result<Option<Relation>, SqlError> {
-        let name = (schema_of(schema).to_owned(), name.to_owned());
-        match self.relations.and_then(|relations| relations.get(&name)) {
-            Some(relation) => Ok(relation.clone()),
-            None => {
-                self.wanted.replace(Some(Wanted::Name(name)));
-                Err(confused())
-            }
-        }
-    }
-
-    fn objects(&self) -> Result<Arc<Objects>, SqlError> {
-        self.objects.cloned().ok_or_else(|| {
-            self.wanted.replace(Some(Wanted::All));
-            confused()
-        })
-    }
-}
-
-/// What a run asks about the session.
-pub(super) struct Known<'a> {
-    pub settings: &'a Settings,
-    pub objects: Option<&'a Arc<Objects>>,
-    pub backend: i32,
-}
-
-impl Catalog for Known<'_> {
-    fn setting(&self, name: &str) -> Option<String> {
-        self.settings.setting(name)
-    }
-
-    fn set(&self, name: &str, value: &str, local: bool) -> Result<String, SqlError> {
-        self.settings.set(name, value, local)
-    }
-
-    fn user(&self) -> &str {
-        self.settings.user()
-    }
-
-    fn database(&self) -> &str {
-        self.settings.database()
-    }
-
-    fn relation(&self, schema: &str, name: &str) -> Result<Option<Relation>, SqlError> {
-        self.settings.relation(schema, name)
-    }
-
-    fn objects(&self) -> Result<Arc<Objects>, SqlError> {
-        self.objects.cloned().ok_or_else(|| unsupported("a name of the catalog in this place"))
-    }
-
-    fn settings(&self) -> Vec<ShownSetting> {
-        self.settings.settings()
-    }
-
-    fn backend(&self) -> i32 {
-        self.backend
     }
 }

@@ -16,6 +16,7 @@
 //! | `explain` | `EXPLAIN` |
 //! | `journal` | transactions that are run again |
 //! | `reservations` | who of a node's sessions writes a row next |
+//! | `names` | descriptors that names stand for |
 //! | `data` | the database's transaction below the session's |
 //! | `writing` | `INSERT`, `UPDATE`, `DELETE` |
 //! | `checking`, `evaluating` | conditions of rows, and expressions evaluated by themselves |
@@ -62,6 +63,7 @@ mod extended;
 mod journal;
 mod lines;
 mod login;
+mod names;
 mod portal;
 mod references;
 mod reservations;

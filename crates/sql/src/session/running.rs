@@ -9,8 +9,8 @@
 use std::rc::Rc;
 
 use super::conversation::Session;
-use super::data::Known;
 use super::lines::Form;
+use super::names::Known;
 use super::portal::Work;
 use super::{Closed, Line, Stop, Stream, World};
 use crate::analyze::{Query, unsupported};

@@ -19,7 +19,7 @@ use crate::analyze;
 use crate::catalog::Relation;
 use crate::functions::confused;
 use crate::session::conversation::Session;
-use crate::session::data::schema_of;
+use crate::session::names::schema_of;
 use crate::session::portal::Work;
 use crate::session::{Stop, World};
 use crate::{SqlError, SqlState};

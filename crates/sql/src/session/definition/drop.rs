@@ -8,7 +8,7 @@ use super::{done, dropped, name_of, table_of};
 use crate::analyze::{self, stored};
 use crate::catalog::{Relation, Sequence, Table};
 use crate::session::conversation::Session;
-use crate::session::data::schema_of;
+use crate::session::names::schema_of;
 use crate::session::portal::Work;
 use crate::session::{Stop, World};
 use crate::{Severity, SqlError, SqlState};

@@ -9,7 +9,7 @@ use crate::encoding::{key, row};
 use crate::execute::scan::space;
 use crate::functions::confused;
 use crate::session::conversation::Session;
-use crate::session::data::schema_of;
+use crate::session::names::schema_of;
 use crate::session::references::{Changes, is_comparable, is_same};
 use crate::session::writing::live;
 use crate::session::{Stop, World};

@@ -6,7 +6,7 @@ use super::Key;
 use super::elements::{Elements, Numbered};
 use crate::analyze::{self, Catalog};
 use crate::catalog::{Relation, Table};
-use crate::session::data::schema_of;
+use crate::session::names::schema_of;
 use crate::{SqlError, SqlState};
 
 /// Bits of what is included, as the grammar has them.

@@ -11,7 +11,7 @@ use crate::analyze::{self, Query};
 use crate::catalog::{Column, PUBLIC, Table};
 use crate::functions::confused;
 use crate::session::conversation::Session;
-use crate::session::data::schema_of;
+use crate::session::names::schema_of;
 use crate::session::portal::Work;
 use crate::session::{Stop, World};
 use crate::types::Oid;

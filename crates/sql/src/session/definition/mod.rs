@@ -45,7 +45,7 @@ use pg_query::NodeEnum;
 use pg_query::protobuf::{ConstrType, Constraint, CreateStmt, Node, ObjectType, RangeVar};
 
 use super::conversation::Session;
-use super::data::schema_of;
+use super::names::schema_of;
 use super::portal::Work;
 use super::{Stop, World};
 use crate::analyze::names::strings;

@@ -13,7 +13,7 @@ use crate::analyze::{self, stored};
 use crate::catalog::{Relation, Sequence, Table};
 use crate::functions::confused;
 use crate::session::conversation::Session;
-use crate::session::data::schema_of;
+use crate::session::names::schema_of;
 use crate::session::portal::Work;
 use crate::session::sequences::next_name;
 use crate::session::{Stop, World};

@@ -9,7 +9,7 @@ use super::done;
 use crate::catalog::Table;
 use crate::functions::confused;
 use crate::session::conversation::Session;
-use crate::session::data::schema_of;
+use crate::session::names::schema_of;
 use crate::session::portal::Work;
 use crate::session::{Stop, World};
 use crate::{Severity, SqlError, SqlState};

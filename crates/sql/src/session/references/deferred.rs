@@ -10,7 +10,7 @@ use pg_query::NodeEnum;
 use pg_query::protobuf::ConstraintsSetStmt;
 
 use super::super::conversation::Session;
-use super::super::data::schema_of;
+use super::super::names::schema_of;
 use super::super::{Stop, World};
 use crate::catalog::{Reference, Relation, Table};
 use crate::execute::rows::{Key, Row};

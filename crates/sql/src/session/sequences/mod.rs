@@ -30,7 +30,7 @@ use std::sync::Arc;
 pub(super) use block::check_bounds;
 
 use super::conversation::Session;
-use super::data::schema_of;
+use super::names::schema_of;
 use super::{Stop, World};
 use crate::analyze::names::qualified;
 use crate::catalog::{PUBLIC, Relation, Sequence, Table};
