@@ -35,6 +35,7 @@ mod call;
 mod coerce;
 mod combine;
 mod common;
+pub mod conflict;
 pub mod explain;
 mod expression;
 mod fold;

@@ -6,7 +6,7 @@ use super::conversation::Session;
 use super::writing::{live, whole};
 use super::{Stop, World};
 use crate::SqlError;
-use crate::analyze::write::Unique;
+use crate::analyze::conflict::Unique;
 use crate::catalog::{Index, Table};
 use crate::encoding::entry::{self, Entry};
 use crate::execute::scan::{Source, Wanted, space};

@@ -23,7 +23,7 @@ use super::elements::object_name;
 use super::rewrite::not_unique;
 use super::{done, dropped, index_of, name_of};
 use crate::analyze;
-use crate::analyze::write::Unique;
+use crate::analyze::conflict::Unique;
 use crate::catalog::{Index, IndexPart, Relation, Table};
 use crate::encoding::{entry, key, order};
 use crate::execute::scan::space;

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::analyze::conflict::Unique;
 use crate::analyze::plan::Expr;
 use crate::analyze::stored;
-use crate::analyze::write::Unique;
 use crate::catalog::Table;
 use crate::encoding::{key, row};
 use crate::execute::scan::space;
