@@ -60,14 +60,19 @@ impl Scene {
 
     /// A connection that has passed the handshake.
     fn enter(&self) -> TcpStream {
+        self.try_enter().expect("the node answers")
+    }
+
+    /// The same; `None` if the node has closed the connection before, as it does when many knock.
+    fn try_enter(&self) -> Option<TcpStream> {
         let mut stream = self.knock();
         let (greeting, hello) = self.hello(|_| {});
-        let next = converse(&mut stream, greeting, hello);
+        let next = try_converse(&mut stream, greeting, hello)?;
         assert!(matches!(next, Next::Agreed(..)), "{next:?}");
         until("the shard has taken the connection", || {
             (traffic(&self.node, ATTACKER).connected == 1).then_some(())
         });
-        stream
+        Some(stream)
     }
 
     /// Why the node has closed the attacker's connection.
@@ -113,14 +118,28 @@ fn hear(stream: &mut TcpStream) -> Option<Vec<u8>> {
 }
 
 /// Plays the dialer's side of a handshake.
-fn converse(stream: &mut TcpStream, mut greeting: Greeting, hello: Vec<u8>) -> Next {
-    stream.write_all(&hello).unwrap();
+fn converse(stream: &mut TcpStream, greeting: Greeting, hello: Vec<u8>) -> Next {
+    try_converse(stream, greeting, hello).expect("the node answers")
+}
+
+/// The same; `None` if the node closes the connection.
+fn try_converse(stream: &mut TcpStream, mut greeting: Greeting, hello: Vec<u8>) -> Option<Next> {
+    stream.write_all(&hello).ok()?;
     loop {
-        let message = hear(stream).expect("the node answers");
+        let message = hear(stream)?;
         match greeting.received(&message) {
-            Next::Say(bytes) => stream.write_all(&bytes).unwrap(),
-            other => return other,
+            Next::Say(bytes) => stream.write_all(&bytes).ok()?,
+            other => return Some(other),
         }
+    }
+}
+
+/// Ends those who knock when it goes out of scope, also if the test fails.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, SeqCst);
     }
 }
 
@@ -407,12 +426,11 @@ fn a_node_that_comes_back_gets_in_while_others_knock_and_say_nothing() {
                 }
             }
         });
+        let _ends = Ends(&stop);
         for _ in 0..3 {
-            let stream = scene.enter();
-            drop(stream);
+            drop(until("it gets in, perhaps not at once", || scene.try_enter()));
             until("it is missed", || (traffic(&scene.node, ATTACKER).connected == 0).then_some(()));
         }
-        stop.store(true, SeqCst);
     });
 }
 
