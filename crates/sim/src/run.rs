@@ -502,8 +502,8 @@ impl Setting {
         self.world.spare(false);
     }
 
-    /// If shards log, waits until all serve: a machine may have crashed just before the faults ended,
-    /// when no client of it was left. Returns which shard does not come back.
+    /// If shards log, waits until all serve: a machine may have crashed just before the faults
+    /// ended, when no client of it was left. Returns which shard does not come back.
     fn await_shards(&mut self, plan: &Plan) -> Option<String> {
         let logging = if plan.logs { self.data_shards } else { 0 };
         for shard in self.shards().take(logging) {

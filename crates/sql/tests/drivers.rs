@@ -1,7 +1,8 @@
 //! Drivers that people use, each with a program of its own in `suites`: it plays the same part
 //! against PostgreSQL 15 and against this server, and what it prints has to be the same.
 //!
-//! The drivers come from registries, so they may be missing: then the test says NOT RUN, or fails if
+//! The drivers come from registries, so they may be missing: then the test says NOT RUN, or fails
+//! if
 //! `PLIMSOLL_DRIVERS_REQUIRED` is set. To have them:
 //!
 //! ```text

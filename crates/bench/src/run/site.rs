@@ -134,8 +134,8 @@ impl Sample {
 /// What must come to an end before the data is audited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unsettled {
-    /// Transactions of other processes that shards of the benchmark's processes still remember; of a
-    /// running cluster's nodes, those whose outcome they do not know. A node also remembers
+    /// Transactions of other processes that shards of the benchmark's processes still remember; of
+    /// a running cluster's nodes, those whose outcome they do not know. A node also remembers
     /// outcomes for the last transactions of a client that was killed, until another has its place.
     pub votes: u64,
     /// Outcomes that shards have reported to an oracle so far.

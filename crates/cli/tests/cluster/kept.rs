@@ -182,7 +182,8 @@ fn a_directory_is_looked_through_and_damage_is_told_with_its_place_and_refused()
     let (code, said) = look(&[]);
     assert!(code == Some(0) && said.contains("node 1 of cluster \"bank\"") && said.contains("entries 0 to"));
     assert!(said.ends_with("\nNothing is wrong.\n"), "{said}");
-    // A bit in the length of the first batch's body: what is behind it may be zeros that fill it up.
+    // A bit in the length of the first batch's body: what is behind it may be zeros that fill it
+    // up.
     const FIRST_BATCH: usize = 512 + 4;
     let segment = directory.join("shard-00000").join(format!("log-{:020}", 1));
     let flip = || {

@@ -6,7 +6,7 @@ use super::write::Kind;
 use crate::functions::operators;
 use crate::types::{self, Datum, Oid, Style};
 
-/// Lines of a plan, without the number of rows, which nobody has estimated.
+/// A plan as lines of text. They have no numbers of rows, because plans are made without estimates.
 pub fn lines(query: &Query, style: &Style) -> Vec<String> {
     let mut text = Text { lines: Vec::new(), style };
     match &query.write {

@@ -1,7 +1,7 @@
 //! `FOR UPDATE` and its like: which rows are reserved.
 //!
-//! Whoever reads a row for a share of it, or only its key, need not reserve anything: that the row
-//! has not changed is looked at when the transaction commits. So those clauses mean nothing here.
+//! `FOR SHARE` and `FOR KEY SHARE` reserve nothing, because the commit looks whether the row
+//! has changed. So those clauses mean nothing here.
 
 use std::sync::Arc;
 

@@ -177,7 +177,7 @@ pub struct ShownSetting {
     pub greatest: Option<String>,
     /// All values, if they are few.
     pub choices: Option<&'static [&'static str]>,
-    /// What it is if nobody has changed it.
+    /// The value of the setting before any `SET`.
     pub default: String,
     /// What it is after `RESET`.
     pub reset: String,

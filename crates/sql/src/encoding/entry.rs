@@ -13,8 +13,8 @@
 //! In a unique index the entry of a row without NULL in its columns ends before the suffix, which
 //! is the value instead. So a second row with the same values has the same key.
 //!
-//! Entries are placed by the first column, so that rows that share its value are found on one shard;
-//! by all of the key, if that column has neither a fixed width nor ends where its bytes say.
+//! Entries are placed by the first column, so that rows that share its value are found on one
+//! shard; by all of the key, if that column has neither a fixed width nor ends where its bytes say.
 
 use super::bytes::{Bytes, corrupted, mismatched};
 use super::key::{self, FIRST_TEXT, WHOLE, WIDTH_MAX};

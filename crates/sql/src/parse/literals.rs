@@ -172,7 +172,8 @@ mod tests {
         assert_eq!(minus, [Some(0), Some(4)]);
     }
 
-    /// What is taken for a literal is one to PostgreSQL's lexer, and every one of its kind is found.
+    /// What is taken for a literal is one to PostgreSQL's lexer, and every one of its kind is
+    /// found.
     #[test]
     fn the_lexer_of_postgresql_sees_the_same() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/scripts");

@@ -1,7 +1,8 @@
 //! Cursors: `DECLARE`, `FETCH`, `MOVE`.
 //!
 //! A cursor of a block runs as its rows are asked for, and only forward. One that is to outlive its
-//! transaction (`WITH HOLD`), or to go back as well (`SCROLL`), has all its rows from the beginning.
+//! transaction (`WITH HOLD`), or to go back as well (`SCROLL`), has all its rows from the
+//! beginning.
 
 use std::rc::Rc;
 
@@ -12,8 +13,8 @@ use super::conversation::Session;
 use super::portal::Work;
 use super::{Stop, World};
 use crate::analyze::{self, Column, Query};
-use crate::execute::rows::{MEMORY_MAX, Row, weight};
-use crate::execute::{Run, Step};
+use crate::execute::Run;
+use crate::execute::rows::Row;
 use crate::functions::confused;
 use crate::{SqlError, SqlState};
 
@@ -40,7 +41,7 @@ enum Rows {
 }
 
 impl Cursor {
-    /// Whether it is there in a transaction with so many savepoints.
+    /// Whether the cursor exists in a transaction with this number of savepoints.
     pub(super) fn is_within(&self, level: usize) -> bool {
         self.level.is_none_or(|own| own <= level)
     }
@@ -83,7 +84,7 @@ impl<W: World> Session<'_, W> {
         let (columns, query) = (query.columns.clone(), Rc::new(query));
         let mut run = query.start(Vec::new());
         let rows = if is_held || declare.options & SCROLL != 0 {
-            Rows::All(self.rows_of(&query, &mut run, usize::MAX).await?, 0)
+            Rows::All(self.next_rows(&query, &mut run, usize::MAX).await?, 0)
         } else {
             Rows::Coming(query, Box::new(run))
         };
@@ -91,37 +92,6 @@ impl<W: World> Session<'_, W> {
         let cursor = Cursor { rows, columns, level, of: self.transaction.ended() };
         self.cursors.insert(name.clone(), cursor);
         Ok(Work::Done("DECLARE CURSOR".to_owned()))
-    }
-
-    /// The next rows of a query, at most so many.
-    async fn rows_of(&mut self, query: &Rc<Query>, run: &mut Run, count: usize) -> Result<Vec<Row>, Stop> {
-        let deadline_us = self.deadline_us();
-        let (mut rows, mut bytes) = (Vec::new(), 0);
-        while rows.len() < count {
-            match self.with_context(|context| run.next(query, context))? {
-                Step::Row(row) => {
-                    bytes += row.iter().map(weight).sum::<usize>();
-                    if bytes > MEMORY_MAX {
-                        let error = SqlError::new(SqlState::OUT_OF_MEMORY, "out of memory");
-                        return Err(error.detail("The rows of a cursor take too much.").into());
-                    }
-                    rows.push(row);
-                }
-                Step::Pause => {
-                    self.world.pause().await;
-                    self.fuel.refill();
-                    self.check_time(deadline_us)?;
-                }
-                Step::Fetch(wanted) => {
-                    let (pairs, left) = self.fetch(wanted).await?;
-                    run.fetched(pairs, left);
-                }
-                Step::Ask(question) => run.answered(self.answer_to(question).await?),
-                Step::Reserve(reserve) => run.reserved(self.reserve_for(reserve, deadline_us).await?),
-                Step::End => break,
-            }
-        }
-        Ok(rows)
     }
 
     /// `FETCH` and `MOVE`
@@ -133,7 +103,7 @@ impl<W: World> Session<'_, W> {
             Rows::Coming(query, run) => {
                 let query = Rc::clone(query);
                 let count = forward(fetch)?;
-                self.rows_of(&query, run, count).await?
+                self.next_rows(&query, run, count).await?
             }
             Rows::All(rows, at) => moved(rows, at, fetch.direction(), fetch.how_many),
         };

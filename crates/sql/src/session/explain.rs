@@ -42,11 +42,7 @@ impl<W: World> Session<'_, W> {
             loop {
                 match self.with_context(|context| run.next(&query, context))? {
                     Step::Row(_) => rows += 1,
-                    Step::Pause => {
-                        self.world.pause().await;
-                        self.fuel.refill();
-                        self.check_cancelled()?;
-                    }
+                    Step::Pause => self.pause_inside().await?,
                     Step::Fetch(wanted) => {
                         fetches += 1;
                         let (pairs, left) = self.fetch(wanted).await?;

@@ -2,8 +2,8 @@
 //!
 //! A client that has seen an answer cannot be told to forget it. But if the database ends a
 //! transaction because another was in the way, its statements can be run again, in a new
-//! transaction, and if the client would get the same answers, byte by byte, then to the client it is
-//! as if nothing had happened: what it saw is true in the new transaction as well. So a session
+//! transaction, and if the client would get the same answers, byte by byte, then to the client it
+//! is as if nothing had happened: what it saw is true in the new transaction as well. So a session
 //! keeps what the statements of its transaction were and what it has answered, as long as there is
 //! not much of it.
 //!

@@ -106,8 +106,8 @@ impl<W: World> Session<'_, W> {
         }
     }
 
-    /// Forgets what names of the catalog are and the rows that were made of it: they may be many, and
-    /// the session waits for its client.
+    /// Forgets what names of the catalog are and the rows that were made of it: they may be many,
+    /// and the session waits for its client.
     pub(super) fn forget_names(&mut self) {
         self.objects = None;
         self.style.names = None;

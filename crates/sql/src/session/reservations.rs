@@ -1,8 +1,8 @@
 //! Reservations: who of a node's sessions writes a row next.
 //!
 //! A statement that writes a row reserves it first, and a second one that would write the same row
-//! waits until the transaction of the first is over. Without that both would go on, and the one that
-//! commits later would be refused and start again, and again.
+//! waits until the transaction of the first is over. Without that both would go on, and the one
+//! that commits later would be refused and start again, and again.
 //!
 //! *Nothing correct rests on a reservation.* The database looks at every commit whether it is
 //! serializable; a reservation only decides who goes first. So there are none over the sessions of
@@ -16,8 +16,8 @@
 //! by `lock_timeout` or `statement_timeout` only.
 //!
 //! Two that wait for each other would wait for ever. A session waits for one row at a time, and all
-//! of them are behind one lock, so who asks last sees the circle: it gives back what it has reserved,
-//! and starts again behind the others.
+//! of them are behind one lock, so who asks last sees the circle: it gives back what it has
+//! reserved, and starts again behind the others.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, PoisonError};

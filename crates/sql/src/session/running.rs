@@ -28,6 +28,26 @@ pub(super) const UNITS_PER_TURN: u32 = 256;
 /// Bytes of a statement whose analysis takes about as long as a unit of work.
 const BYTES_PER_UNIT: usize = 16;
 
+/// Rows that a statement keeps, and their bytes.
+#[derive(Default)]
+struct Gathered {
+    rows: Vec<Row>,
+    bytes: usize,
+}
+
+impl Gathered {
+    fn push(&mut self, row: Row) -> Result<(), SqlError> {
+        self.bytes += row.iter().map(weight).sum::<usize>();
+        if self.bytes > MEMORY_MAX {
+            let error = SqlError::new(SqlState::OUT_OF_MEMORY, "out of memory");
+            let detail = "The rows that the statement is to write, or to keep, take too much.";
+            return Err(error.detail(detail).hint("Write or read them in several statements."));
+        }
+        self.rows.push(row);
+        Ok(())
+    }
+}
+
 impl<W: World> Session<'_, W> {
     /// Runs work to its end or to a limit of rows and sends the rows. Returns what CommandComplete
     /// says at its end, and nothing at the limit.
@@ -124,30 +144,61 @@ impl<W: World> Session<'_, W> {
         deadline_us: Option<i64>,
         line: &mut Line<'_, S>,
     ) -> Result<Vec<Row>, Stop> {
-        let (mut rows, mut bytes) = (Vec::new(), 0);
+        let mut gathered = Gathered::default();
+        loop {
+            match self.advance(query, run, deadline_us).await? {
+                Step::Row(row) => gathered.push(row)?,
+                Step::End => return Ok(gathered.rows),
+                _ => self.pause_if_spent(deadline_us, line).await?,
+            }
+        }
+    }
+
+    /// The next rows of a query, at most so many, of a statement that has nothing to send
+    /// meanwhile.
+    pub(super) async fn next_rows(
+        &mut self,
+        query: &Query,
+        run: &mut Run,
+        count: usize,
+    ) -> Result<Vec<Row>, Stop> {
+        let deadline_us = self.deadline_us();
+        let mut gathered = Gathered::default();
+        while gathered.rows.len() < count {
+            match self.advance(query, run, deadline_us).await? {
+                Step::Row(row) => gathered.push(row)?,
+                Step::End => break,
+                _ => self.pause_inside().await?,
+            }
+        }
+        Ok(gathered.rows)
+    }
+
+    /// Goes on to the next row, a pause, or the end, and gives a run on the way what it asks for.
+    async fn advance(
+        &mut self,
+        query: &Query,
+        run: &mut Run,
+        deadline_us: Option<i64>,
+    ) -> Result<Step, Stop> {
         loop {
             match self.with_context(|context| run.next(query, context))? {
-                Step::Row(row) => {
-                    bytes += row.iter().map(weight).sum::<usize>();
-                    if bytes > MEMORY_MAX {
-                        let error = SqlError::new(SqlState::OUT_OF_MEMORY, "out of memory");
-                        let detail = "The rows that the statement is to write take too much.";
-                        return Err(error.detail(detail).hint("Write them in several statements.").into());
-                    }
-                    rows.push(row);
-                }
-                Step::Pause => self.pause_if_spent(deadline_us, line).await?,
                 Step::Fetch(wanted) => {
                     let (pairs, left) = self.fetch(wanted).await?;
                     run.fetched(pairs, left);
                 }
                 Step::Ask(question) => run.answered(self.answer_to(question).await?),
-                Step::Reserve(reserve) => {
-                    run.reserved(self.reserve_for(reserve, deadline_us).await?);
-                }
-                Step::End => return Ok(rows),
+                Step::Reserve(reserve) => run.reserved(self.reserve_for(reserve, deadline_us).await?),
+                step => return Ok(step),
             }
         }
+    }
+
+    /// Lets others run, and looks whether the statement is to go on.
+    pub(super) async fn pause_inside(&mut self) -> Result<(), Stop> {
+        self.world.pause().await;
+        self.fuel.refill();
+        Ok(self.check_time(self.deadline_us())?)
     }
 
     /// Goes on to the next row, a pause, or the end.

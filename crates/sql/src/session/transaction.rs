@@ -12,8 +12,8 @@
 //! They differ in one thing: `SET LOCAL` warns in the first only, as it does in PostgreSQL. A
 //! `BEGIN` in either makes a block of what was there, the statements before it included.
 //!
-//! What a transaction changes in the database is in `data`. Settings are remembered as a whole at its begin
-//! and at each savepoint.
+//! What a transaction changes in the database is in `data`. Settings are remembered as a whole at
+//! its begin and at each savepoint.
 
 use super::settings::{Changes, Progress, Settings};
 use crate::analyze::Catalog;

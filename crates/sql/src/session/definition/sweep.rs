@@ -33,7 +33,7 @@ impl<W: World> Session<'_, W> {
     }
 
     /// Removes rows that have been left, some at a time. If another session does so at the same
-    /// time, or the database is out of reach, they stay for whoever drops a table next.
+    /// time, or the database is out of reach, the rows stay until the next table is dropped.
     pub(in crate::session) async fn sweep(&self) {
         // What keeps it from going on keeps nobody from anything.
         let _ = self.try_sweep().await;

@@ -29,8 +29,7 @@ use super::writing::whole;
 use super::{Stop, World};
 use crate::analyze::Query;
 use crate::catalog::{Action, Reference, Table};
-use crate::execute::Step;
-use crate::execute::rows::{Key, MEMORY_MAX, Row, weight};
+use crate::execute::rows::{Key, Row};
 use crate::functions::confused;
 use crate::parse;
 use crate::types::{Datum, Oid};
@@ -267,43 +266,12 @@ impl<W: World> Session<'_, W> {
     /// Runs a statement of the session's own.
     async fn run_inside(&mut self, query: &Query, parameters: Vec<Datum>) -> Result<Done, Stop> {
         let mut run = query.start(parameters);
-        let (mut rows, mut bytes) = (Vec::new(), 0);
-        loop {
-            match self.with_context(|context| run.next(query, context))? {
-                Step::Row(row) => {
-                    bytes += row.iter().map(weight).sum::<usize>();
-                    if bytes > MEMORY_MAX {
-                        let error = SqlError::new(SqlState::OUT_OF_MEMORY, "out of memory");
-                        let detail = "The rows that the statement is to write take too much.";
-                        return Err(error.detail(detail).into());
-                    }
-                    rows.push(row);
-                }
-                Step::Pause => self.pause_inside().await?,
-                Step::Fetch(wanted) => {
-                    let (pairs, left) = self.fetch(wanted).await?;
-                    run.fetched(pairs, left);
-                }
-                Step::Reserve(reserve) => {
-                    let deadline_us = self.deadline_us();
-                    run.reserved(self.reserve_for(reserve, deadline_us).await?);
-                }
-                Step::Ask(question) => run.answered(self.answer_to(question).await?),
-                Step::End => break,
-            }
-        }
+        let rows = self.next_rows(query, &mut run, usize::MAX).await?;
         if query.write.is_none() {
             return Ok(Done { rows, ..Done::default() });
         }
         let (count, changes) = self.write_inside(query, &run, rows).await?;
         Ok(Done { rows: Vec::new(), count, changes })
-    }
-
-    /// Lets others run, and looks whether the statement is to go on.
-    pub(super) async fn pause_inside(&mut self) -> Result<(), Stop> {
-        self.world.pause().await;
-        self.fuel.refill();
-        Ok(self.check_time(self.deadline_us())?)
     }
 
     /// The error of a row that names a key which is not there.
