@@ -293,7 +293,9 @@ fn find(directories: &[PathBuf], program: &str) -> Option<PathBuf> {
 /// What a program says that ends well.
 fn said(command: &mut Command) -> Result<String, Box<dyn Error>> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let output = command.stdin(Stdio::null()).output().map_err(|error| format!("{name}: {error}"))?;
+    // Of a group of its own, so that Ctrl-C ends what follows it and not itself.
+    let output =
+        command.process_group(0).stdin(Stdio::null()).output().map_err(|error| format!("{name}: {error}"))?;
     if !output.status.success() {
         let error = String::from_utf8_lossy(&output.stderr);
         let last = error.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it has failed");
@@ -353,7 +355,7 @@ fn show(document: &Document, terminal: Terminal) -> String {
     }
     text.push_str(&columns.render(terminal.width));
     let load: Vec<String> = document.load_s.iter().map(|seconds| units::seconds(*seconds)).collect();
-    text.push_str(&format!("\n\nLoading took {}.\n", load.join(" and ")));
+    text.push_str(&format!("\nLoading took {}.\n", load.join(" and ")));
     let note = match &document.postgresql {
         Some(version) => format!(
             "Medians of runs in turns, beside {version}; neither keeps anything on disk. CPU is the server's, per transaction."
