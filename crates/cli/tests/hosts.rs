@@ -9,6 +9,7 @@
 //! Clients append to lists and read them all the while. What they saw is judged by a checker that
 //! knows nothing of this database.
 
+mod lists;
 mod waiting;
 
 use std::io::Write;
@@ -19,12 +20,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use adya::{History, Opts, Valid, Workload};
-use plimsoll::{Cluster, Database, Error, Freshness, Key, Options, TableId};
+use plimsoll::{Cluster, Database, Options};
 use plimsoll_runtime::sim::EPOCH_NS;
-use plimsoll_sim::export::lines_of;
 use plimsoll_sim::workload::append::{Attempted, End, Operation};
 
+use lists::{Planned, judge};
 use waiting::{PATIENCE, until};
 
 const NODES: usize = 3;
@@ -100,62 +100,6 @@ impl Drop for Host {
         let _ = self.node.kill();
         let _ = self.node.wait();
     }
-}
-
-fn numbers(value: Option<Vec<u8>>) -> Vec<u64> {
-    let value = value.unwrap_or_default();
-    value.chunks_exact(8).map(|bytes| u64::from_be_bytes(bytes.try_into().expect("eight bytes"))).collect()
-}
-
-/// A number that looks random, and is another for each input.
-fn scrambled(x: u64) -> u64 {
-    let x = (x ^ x >> 31).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    (x ^ x >> 29).wrapping_mul(0x94d0_49bb_1331_11eb) >> 8
-}
-
-/// Reads some lists and appends to one or two, or looks at some at a snapshot.
-fn attempt(db: &Database, table: TableId, session: u32, round: u64, now: impl Fn() -> u64) -> Attempted {
-    let chosen = |n: u64| scrambled(u64::from(session) << 40 | round << 4 | n) % LISTS;
-    let (begin, snapshot) = (now(), round.is_multiple_of(3));
-    let mut operations = Vec::new();
-    let result = match snapshot {
-        true => db.snapshot(Freshness::Newest).and_then(|snapshot| {
-            let keys: Vec<Key> = (0..3).map(|n| Key::of_u64(chosen(n))).collect();
-            let values = snapshot.get_many(table, &keys)?;
-            operations =
-                (0..3).zip(values).map(|(n, value)| Operation::Read(chosen(n), numbers(value))).collect();
-            Ok(())
-        }),
-        false => db.transact(|txn| -> Result<(), Error> {
-            operations.clear();
-            for n in 0..1 + round % 2 {
-                let list = chosen(n);
-                let mut value = txn.get(table, &Key::of_u64(list))?;
-                operations.push(Operation::Read(list, numbers(value.clone())));
-                let number = u64::from(session) << 40 | round << 4 | n;
-                value.get_or_insert_default().extend(number.to_be_bytes());
-                txn.put(table, &Key::of_u64(list), &value.unwrap_or_default())?;
-                operations.push(Operation::Append(list, number));
-            }
-            Ok(())
-        }),
-    };
-    let how = match result {
-        Ok(()) => End::Committed,
-        Err(Error::InDoubt { .. }) => End::Unknown,
-        Err(_) => End::Aborted,
-    };
-    Attempted { session, begin, end: now(), how, snapshot, timestamp: None, operations }
-}
-
-/// The anomalies that a model forbids.
-fn anomalies<'a>(attempts: impl IntoIterator<Item = &'a Attempted>, model: &str) -> Vec<String> {
-    let history = History::from_json(&lines_of(attempts)).expect("an exported history is well-formed");
-    let options =
-        Opts { models: vec![model.to_owned()], timeout: Duration::from_secs(600), ..Opts::default() };
-    let report = adya::check(&history, Workload::ListAppend, &options);
-    assert!(report.valid != Valid::Unknown, "there is something to judge");
-    report.anomaly_types
 }
 
 #[test]
@@ -250,7 +194,7 @@ fn inside() {
                 if over.load(Relaxed) {
                     break;
                 }
-                let attempted = attempt(&db, table, session, round, now);
+                let attempted = Planned::new(session, round, 0..LISTS).attempt(&db, table, now);
                 for operation in attempted.operations.iter().filter(|_| attempted.how == End::Committed) {
                     if let Operation::Append(list, _) = operation {
                         appended[*list as usize].fetch_add(1, Relaxed);
@@ -282,12 +226,7 @@ fn inside() {
         attempts
     });
 
-    let count = |how| attempts.iter().filter(|attempted| attempted.how == how).count();
-    let counts = [End::Committed, End::Aborted, End::Unknown].map(count);
-    println!("{counts:?} transactions committed, gave up, are in doubt");
-    assert_eq!(anomalies(&attempts, "strong-session-serializable"), [""; 0]);
-    let read_write = attempts.iter().filter(|attempted| !attempted.snapshot);
-    assert_eq!(anomalies(read_write, "strict-serializable"), [""; 0]);
+    judge(&attempts);
     drop(hosts);
     let _ = std::fs::remove_dir_all(file.parent().expect("it is in a directory"));
 }

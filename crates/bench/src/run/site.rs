@@ -5,6 +5,7 @@
 //! as long as they take. The leader of the run (`mod.rs`) has one site that it calls, in its own
 //! process, or tells several over pipes (`members.rs`).
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{self, Receiver, TryRecvError};
@@ -313,6 +314,8 @@ struct Reading {
     messages: u64,
     cpu_seconds: f64,
     links: Vec<Link>,
+    /// How long each node has run, in seconds.
+    uptimes: BTreeMap<u16, f64>,
 }
 
 /// A process's part in a run.
@@ -665,6 +668,11 @@ impl Site {
             reading.messages += messages;
         }
         for state in self.states()? {
+            if self.counted.uptimes.get(&state.node).is_some_and(|&then| state.uptime_seconds < then) {
+                let node = state.node;
+                return Err(format!("node {node} was started again, and counts from zero: repeat the run"));
+            }
+            reading.uptimes.insert(state.node, state.uptime_seconds);
             reading.cpu_seconds += state.cpu_seconds;
             for shard in state.shards {
                 reading.read_only_waits += shard.read_only_waits;

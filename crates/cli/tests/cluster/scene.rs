@@ -95,7 +95,9 @@ impl Scene {
         if let Some(port) = self.sql.get(id - 1) {
             command.arg("--sql").arg(format!("127.0.0.1:{port}"));
         }
-        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let log = self.directory.join(format!("node-{id}.log"));
+        let log = std::fs::File::options().create(true).append(true).open(log).unwrap();
+        let child = command.stdout(Stdio::null()).stderr(log).spawn().unwrap();
         self.nodes[id - 1] = Some(child);
     }
 
