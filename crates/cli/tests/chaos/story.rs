@@ -59,7 +59,7 @@ impl World {
             0 => Load::Lists,
             1 => Load::Bench("smallbank --accounts 500 --distributed 30"),
             2 => Load::Bench("tpcc --items 200 --customers 30 --warehouses 3"),
-            _ => Load::Bench("tpce --customers 1000 --home 500 --paper --daily-market 30"),
+            _ => Load::Bench("tpce --customers 2000 --home 500 --paper --daily-market 30"),
         };
         let shards = [&[1, 1, 1][..], &[1, 2, 1], &[2]][chance.below(3) as usize];
         let keys = format!("durability = \"sync\"\nprotocol = \"{protocol}\"\n");
