@@ -802,6 +802,7 @@ impl Part {
             process_counter: process_counter.clone(),
             first_attempt,
             patience_ns: plimsoll_txn::timestamp::PATIENCE_NS,
+            logs: logs && !data.is_some_and(DataDir::is_to_cut),
         };
         let others: Vec<usize> = (0..process_count).filter(|&other| other != process).collect();
         // Without the oracle, which has no versions.

@@ -127,8 +127,7 @@ fn in_doubt(plan: &Plan, left: &ClientResults, installs: &[Vec<Install>]) -> Vec
     let known: BTreeSet<TxnId> = left.attempts.iter().filter_map(|tried| tried.id).collect();
     let told: BTreeSet<TxnId> = left.transactions.iter().map(|transaction| transaction.id).collect();
     let crashing = plan.mortal();
-    let crashes =
-        |shard: ShardId| crashing.contains(&(shard.index() / plan.hardware.shards_per_machine as usize));
+    let crashes = |shard: ShardId| crashing.contains(&plan.machine(shard.index()));
     // A procedure is noted when it is over.
     let unanswered =
         |id: TxnId| crashes(id.coordinator) && !known.contains(&id) || left.in_doubt.contains(&id);

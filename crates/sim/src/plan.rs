@@ -322,9 +322,6 @@ fn refuse_with_logs(selection: &Selection) -> Result<(), String> {
     if selection.protocol == Some("rococo") {
         return Err("rococo has no log yet: choose another protocol, or leave --durability out".to_owned());
     }
-    if let Some(scheme @ ("gts" | "vts")) = selection.scheme {
-        return Err(format!("{scheme} has no log yet: choose dst, none or rc, or leave --durability out"));
-    }
     if let Some(scheme) = selection.scheme.filter(|&scheme| selection.to_cut && scheme != "dst") {
         return Err(format!("{scheme} has no cut to go back to: choose dst, or --durability sync"));
     }
@@ -386,10 +383,20 @@ impl Plan {
         self.only.is_empty() || self.only.contains(&nth)
     }
 
-    /// The machines that crash.
+    /// The machines that crash. An oracle without a log does not: nothing makes up for what it
+    /// forgets.
     pub fn mortal(&self) -> Range<usize> {
         let without_data = self.without_data();
-        if self.logs { 0..without_data.end } else { without_data }
+        match self.logs {
+            true if self.legal_pair().has_oracle() => 0..self.machine(self.shards_in_all()) + 1,
+            true => 0..without_data.end,
+            false => without_data,
+        }
+    }
+
+    /// The machine of a shard; that of the oracle comes after all others.
+    pub(crate) fn machine(&self, shard: usize) -> usize {
+        shard / self.hardware.shards_per_machine as usize
     }
 
     /// The machines that hold no data.

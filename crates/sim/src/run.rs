@@ -320,7 +320,7 @@ impl Setting {
         recorder: Option<Recorder>,
     ) -> Setting {
         let (pair, shards) = (plan.legal_pair(), plan.shards_in_all());
-        let process = |shard: usize| (shard / plan.hardware.shards_per_machine as usize) as u16;
+        let process = |shard: usize| plan.machine(shard) as u16;
         let layout = Layout {
             tables: tables.into(),
             placement: Arc::new(Placement::even(plan.shards)),
@@ -360,6 +360,11 @@ impl Setting {
 
     pub(crate) fn shards(&self) -> impl Iterator<Item = ShardId> + use<> {
         (0..self.shards as u16).map(ShardId)
+    }
+
+    /// The oracle's shard, if there is one and it logs.
+    fn logging_oracle(&self, plan: &Plan) -> Option<ShardId> {
+        (plan.logs && self.pair.has_oracle()).then_some(ShardId(self.shards as u16))
     }
 
     fn load(&mut self, shard: ShardId, table: TableId, key: &Key, values: &[&[u8]]) {
@@ -490,7 +495,7 @@ impl Setting {
         if !plan.logs {
             return;
         }
-        for shard in self.shards() {
+        for shard in self.shards().chain(self.logging_oracle(plan)) {
             let kept = self.run_on(shard, |shard| async move {
                 while !shard.serves() {
                     shard.sleep(LOOK_NS).await;
@@ -506,7 +511,7 @@ impl Setting {
     /// ended, when no client of it was left. Returns which shard does not come back.
     fn await_shards(&mut self, plan: &Plan) -> Option<String> {
         let logging = if plan.logs { self.data_shards } else { 0 };
-        for shard in self.shards().take(logging) {
+        for shard in self.shards().take(logging).chain(self.logging_oracle(plan)) {
             let serves = self.run_on(shard, |shard| async move {
                 while !shard.serves() {
                     shard.sleep(LOOK_NS).await;

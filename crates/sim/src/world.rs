@@ -228,19 +228,14 @@ pub(crate) fn take_installs(
 }
 
 impl Blueprint<'_> {
-    /// The machine of a shard.
-    fn machine(&self, shard: usize) -> usize {
-        shard / self.plan.hardware.shards_per_machine as usize
-    }
-
     /// What the schemes of all shards are told, and of the oracle's, which is the last.
     fn configs(&self) -> Vec<SchemeConfig> {
         let (plan, shards) = (self.plan, self.plan.shards_in_all());
         let members = match plan.fronts {
-            0 => self.machine(shards - 1) + 1,
+            0 => self.plan.machine(shards - 1) + 1,
             _ => plan.without_data().start,
         };
-        let counters: Vec<_> = (0..=self.machine(shards)).map(|_| Arc::new(AtomicU64::new(0))).collect();
+        let counters: Vec<_> = (0..=self.plan.machine(shards)).map(|_| Arc::new(AtomicU64::new(0))).collect();
         let config = |shard: usize| SchemeConfig {
             shard: ShardId(shard as u16),
             data_shards: shards,
@@ -251,12 +246,13 @@ impl Blueprint<'_> {
                 prefetch: plan.seed.is_multiple_of(5),
             },
             single_version: false,
-            process: self.machine(shard),
+            process: self.plan.machine(shard),
             processes: members,
             clients: shards.min(members * plan.hardware.shards_per_machine as usize)..shards,
-            process_counter: counters[self.machine(shard)].clone(),
+            process_counter: counters[self.plan.machine(shard)].clone(),
             first_attempt: 1,
             patience_ns: plan.patience_ns(),
+            logs: plan.logs && !plan.to_cut,
         };
         (0..=shards).map(config).collect()
     }
@@ -273,19 +269,23 @@ impl Blueprint<'_> {
     pub(crate) fn begin<P: LegalPair>(&self) -> Box<dyn AnyWorld> {
         let (plan, shards) = (self.plan, self.plan.shards_in_all());
         let configs = self.configs();
-        let low_waters = LowWaters::of_machines(self, P::Scheme::slots(&configs[0]));
+        let slots = P::Scheme::slots(&configs[0]);
+        let low_waters = LowWaters::of_machines(self, slots);
         let (watched, logs, database) = (self.recorder.is_some(), plan.logs, plan.seed);
+        let oracle = shards;
         let (data_shards, to_cut, places) = (plan.shards, plan.to_cut, Rc::new(Cell::new(0)));
         let makers = (0..shards + usize::from(P::Scheme::ORACLE)).map(|shard| {
             let (layout, config, options) = (self.layout.clone(), configs[shard].clone(), self.options);
-            // The oracle has none; it is given any.
-            let low_water = low_waters[self.machine(shard.min(shards - 1))].clone();
+            let low_waters = (shard != oracle).then(|| low_waters[self.plan.machine(shard)].clone());
             let (online, lives) = (self.online.clone(), self.lives.get(shard).cloned());
             let next = places.clone();
             let make = move |life| {
                 let next = next.clone();
                 let config = SchemeConfig { first_attempt: life, ..config.clone() };
-                let mut base = Base::new(&layout, &config, low_water.in_life(life));
+                // The oracle has none; it is given any.
+                let none = || LowWater::among(0..1, slots, &[]);
+                let low_water = low_waters.as_ref().map_or_else(none, |low_waters| low_waters.in_life(life));
+                let mut base = Base::new(&layout, &config, low_water);
                 base.installs = Some(Vec::new());
                 base.on_install = online.clone().map(told);
                 base.steps = watched.then(Vec::new);
@@ -300,6 +300,10 @@ impl Blueprint<'_> {
                         cuts.borrow_mut().made += 1;
                         base.on_cut = Some(Box::new(move |cut, now| cuts.borrow_mut().goes_back(cut, now)));
                         base.log(identity, LOG, to_cut);
+                    }
+                    // The oracle installs nothing.
+                    _ if logs && shard == oracle => {
+                        base.log(Identity { database, shard: shard as u16, lineage: 0 }, LOG, to_cut);
                     }
                     // As a client's, it begins anew after a crash.
                     _ if logs && !to_cut => base.others_log(),
@@ -387,7 +391,7 @@ impl LowWaters {
     fn of_machines(blueprint: &Blueprint<'_>, slots: usize) -> Vec<Rc<LowWaters>> {
         let shards = blueprint.plan.shards_in_all();
         let (machines, per_machine) =
-            (blueprint.machine(shards - 1) + 1, blueprint.plan.hardware.shards_per_machine as usize);
+            (blueprint.plan.machine(shards - 1) + 1, blueprint.plan.hardware.shards_per_machine as usize);
         let of = |machine: usize| {
             let make = Box::new(move || {
                 let others: Vec<usize> = (0..machines).filter(|&other| other != machine).collect();

@@ -319,7 +319,8 @@ fn both_checkers_find_the_same_cycles_in_worlds_with_planted_bugs() {
             | CeilingForgotten | OneFate | LogRecycledEarly | ImageOfUnstable | VotesNotInImage
             | LockedNotInImage | ImageReadFromEnd | ClosesOverOwner | CutNotOnDisk | OwnCut | CutIgnored
             | EraIgnored | EraNotLogged | ImageAboveCut | UnclosedToldOnce | LeavingNotLogged
-            | ArrivalNotLogged | ParcelForgotten | ImageDuringMove | MapNotInImage => continue,
+            | ArrivalNotLogged | ParcelForgotten | ImageDuringMove | MapNotInImage | NumbersReused
+            | PublishedTooHigh | OldNumberTaken | PinsLost | SlotKept => continue,
             // Our checker is told versions, and not what is in them.
             NewestValue => continue,
             // Nor is what clients were told of these what has happened.

@@ -71,6 +71,7 @@ impl<P: InteractivePair<Scheme = Vts>> Stage<P> {
                     process_counter: Arc::default(),
                     first_attempt: life,
                     patience_ns: if machine == ORACLE { SOON_NS } else { PATIENCE_NS },
+                    logs: false,
                 };
                 let others: Vec<usize> = (0..3).filter(|&other| other != machine).collect();
                 let low_water = LowWater::among(machine..machine + 1, Vts::slots(&config), &others);

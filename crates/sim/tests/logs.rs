@@ -29,6 +29,31 @@ fn machines_with_data_crash_and_nothing_that_was_answered_is_lost() {
 }
 
 #[test]
+fn oracles_crash_and_nothing_that_was_answered_is_lost() {
+    for scheme in ["gts", "vts"] {
+        let (mut crashes, mut committed) = (0, 0);
+        for seed in 0..WORLDS {
+            let knobs = [("crashes_per_s", "10"), ("down_ns", "20000000")];
+            let knobs = knobs.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+            let selection = Selection { scheme: Some(scheme), logs: true, knobs, ..Selection::default() };
+            let plan = Plan::drawn(seed, &selection).expect("logs go with either");
+            let outcome = run(&plan, None);
+            assert_eq!(outcome.violations, [], "{scheme}, seed {seed}");
+            committed += outcome.transactions;
+            // That of the oracle is the last.
+            let of_oracle = |occurrence: &&plimsoll_runtime::sim::Occurrence| {
+                occurrence.fault == Fault::Crash(plan.mortal().end - 1)
+            };
+            crashes += outcome.faults.iter().filter(of_oracle).count();
+        }
+        assert!(
+            crashes > WORLDS as usize && committed > 100 * WORLDS,
+            "{scheme}: {crashes} crashes, {committed} committed"
+        );
+    }
+}
+
+#[test]
 fn a_world_is_judged_when_the_shards_that_crashed_last_are_back() {
     // All clients are done before a shard that crashed serves again, or before the clock of the
     // first shard is where another has stamped.

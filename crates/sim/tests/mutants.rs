@@ -49,7 +49,8 @@ fn selection(mutant: Mutant) -> Selection {
         MarksLeftBehind => ("", "dst"),
         MoveUnnoticed => ("occ", ""),
         MoveUnderLocks | MapUnchecked | ScanUnchecked | CopyForgotten => ("", ""),
-        GapIgnored | PrefetchedNumbers => ("occ", "gts"),
+        GapIgnored | PrefetchedNumbers | NumbersReused | PublishedTooHigh | OldNumberTaken => ("occ", "gts"),
+        PinsLost | SlotKept => ("occ", "vts"),
         StartStampsOnly | SiblingsIgnored | ReadersForgotten => ("rococo", "dst"),
         OrphansLeft | StartsTwice | StartsWhatIsOver | GraphKept => ("rococo", "dst"),
         SettledAlone => ("occ", "vts"),
@@ -149,15 +150,14 @@ fn selection(mutant: Mutant) -> Selection {
         },
         AnswersUnstable | InstallsNotLogged | VotesNotLogged | OutcomesNotLogged | LocksNotRestored
         | CeilingForgotten | OneFate | LogRecycledEarly | LockedNotInImage | ImageReadFromEnd
-        | LeavingNotLogged | ArrivalNotLogged | ParcelForgotten | ImageDuringMove | MapNotInImage => {
-            Selection {
-                logs: true,
-                knobs: [("crashes_per_s", "20"), ("down_ns", "20000000")]
-                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
-                    .into(),
-                ..selected
-            }
-        }
+        | LeavingNotLogged | ArrivalNotLogged | ParcelForgotten | ImageDuringMove | MapNotInImage
+        | NumbersReused | PublishedTooHigh | OldNumberTaken | PinsLost | SlotKept => Selection {
+            logs: true,
+            knobs: [("crashes_per_s", "20"), ("down_ns", "20000000")]
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into(),
+            ..selected
+        },
         ClosesOverOwner | CutNotOnDisk | OwnCut | CutIgnored | EraIgnored | EraNotLogged | ImageAboveCut
         | UnclosedToldOnce => Selection {
             logs: true,

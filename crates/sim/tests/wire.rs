@@ -86,6 +86,7 @@ fn messages<P: LegalPair>(
         process_counter: counter.clone(),
         first_attempt: 1,
         patience_ns: plimsoll_txn::timestamp::PATIENCE_NS,
+        logs: false,
     };
     let low_water = LowWater::new(SHARDS, P::Scheme::slots(&config(0)));
     let makers = (0..SHARDS + usize::from(P::Scheme::ORACLE)).map(|shard| {

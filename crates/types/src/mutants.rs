@@ -222,6 +222,17 @@ mutants! {
     ImageAboveCut = "image-above-cut",
     /// A shard says only once in its life that it has a stamp above the cut.
     UnclosedToldOnce = "unclosed-told-once",
+    /// GTS: an oracle that comes back gives out numbers that it has given out before.
+    NumbersReused = "numbers-reused",
+    /// GTS: an oracle that comes back publishes numbers of its former lives that are not decided.
+    PublishedTooHigh = "published-too-high",
+    /// GTS: a coordinator goes on with numbers of an oracle that is gone, and does not tell the next
+    /// life of the oracle that it has them.
+    OldNumberTaken = "old-number-taken",
+    /// VTS: a shard that comes back has forgotten which transactions have validated reads on it.
+    PinsLost = "pins-lost",
+    /// VTS: a shard that comes back goes on in its slot where its former life was.
+    SlotKept = "slot-kept",
 }
 
 #[cfg(feature = "mutants")]

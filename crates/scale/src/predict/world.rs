@@ -140,6 +140,7 @@ fn configs(cluster: &Cluster, latency_ns: u64) -> Vec<SchemeConfig> {
             process_counter: counters[process].clone(),
             first_attempt: 1,
             patience_ns: plimsoll_txn::timestamp::PATIENCE_NS,
+            logs: false,
         }
     };
     (0..=shards).map(config).collect()

@@ -421,6 +421,7 @@ impl<P: LegalPair> Stage<P> {
             process_counter: counter.clone(),
             first_attempt: 1,
             patience_ns: SILENCE_NS,
+            logs: false,
         };
         let makers = (0..data_shards + usize::from(P::Scheme::ORACLE)).map(|shard| {
             let (layout, config) = (layout.clone(), config(shard));

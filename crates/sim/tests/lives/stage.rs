@@ -74,6 +74,7 @@ impl<P: LegalPair> Stage<P> {
                     process_counter: Arc::new(AtomicU64::new(0)),
                     first_attempt: life,
                     patience_ns: PATIENCE_NS,
+                    logs: false,
                 };
                 let others: Vec<usize> = (0..4).filter(|&other| other != shard).collect();
                 let low_water = LowWater::among(shard..shard + 1, P::Scheme::slots(&config), &others);

@@ -488,13 +488,18 @@ impl<P: AnyPair> AnyShard for ShardEnv<P> {
     fn commit_nothing(&self) -> Step<'_, Option<Timestamp>> {
         Box::pin(async move {
             let observed = <P::Scheme as Scheme>::Observed::default();
-            let stamp = if <P::Scheme as Scheme>::AT_ONCE {
-                self.local(|node| node.base().scheme.stamp(&observed))
-            } else {
-                let asked = Envelope::Common(Common::Stamp { asked: false });
-                match self.call(self.shard(), asked).await.map(Answer::common) {
-                    Ok(CommonReply::Stamp(stamp)) => stamp,
-                    _ => return None,
+            let at_once = |node: &mut P| {
+                let base = node.base();
+                base.stamps_at_once().then(|| base.scheme.stamp(&observed))
+            };
+            let stamp = match self.local(at_once) {
+                Some(stamp) => stamp,
+                None => {
+                    let asked = Envelope::Common(Common::Stamp { asked: false });
+                    match self.call(self.shard(), asked).await.map(Answer::common) {
+                        Ok(CommonReply::Stamp(stamp)) => stamp,
+                        _ => return None,
+                    }
                 }
             };
             if <P::Scheme as Scheme>::REPORTS {

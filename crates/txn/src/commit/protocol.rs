@@ -356,7 +356,9 @@ pub(crate) fn handle<P: Protocol>(
     ticket: Ticket,
 ) -> Handled<P::Reply> {
     // Shards come back together, so each says how far its log goes while the others wait for that.
-    let may_wait = |request: &P::Request| !matches!(request, Envelope::Common(Common::Standing));
+    // Messages of the scheme wait elsewhere: they are dropped if their channel is reset.
+    let may_wait =
+        |request: &P::Request| !matches!(request, Envelope::Common(Common::Standing | Common::Scheme(_)));
     if shard.base().journal.as_mut().is_some_and(|journal| may_wait(request) && journal.holds(ticket)) {
         return Handled::Wait;
     }

@@ -316,6 +316,8 @@ pub struct Base<S: Scheme> {
     /// Whether it sends the watermark at the end of the present pass.
     telling: bool,
     scheme_messages: Vec<(ShardId, S::Message)>,
+    /// Messages of the scheme that have come while the log is read.
+    pub(super) early: Vec<(ShardId, S::Message)>,
     /// Reads that a mutant has not pinned yet.
     pub(crate) unpinned: Vec<(ReadRef, Timestamp)>,
 }
@@ -371,6 +373,7 @@ impl<S: Scheme> Base<S> {
             swept: Timestamp::ZERO,
             telling: false,
             scheme_messages: Vec::new(),
+            early: Vec::new(),
             unpinned: Vec::new(),
         }
     }
@@ -693,6 +696,7 @@ impl<S: Scheme> Base<S> {
             self.tells_again();
         }
         self.connected_moves(peer, life.is_some());
+        self.early.retain(|(from, _)| *from != peer);
         self.scheme.connected(peer, life, &mut self.released);
     }
 

@@ -111,13 +111,7 @@ impl<S: Scheme> Base<S> {
                 }
             }
             Common::Scheme(message) => {
-                match S::inquiry(message) {
-                    Some(inquiry) => {
-                        let left = self.votes.undecided(inquiry);
-                        self.scheme.answer(from, message, left);
-                    }
-                    None => self.scheme.receive(from, message, &mut self.released),
-                }
+                self.receive_scheme(from, message);
                 return Handled::Done;
             }
             Common::LowWater { low, held, asks } => {

@@ -22,6 +22,11 @@
 //! The log begins with an *image* once it has become long (`image.rs`). A shard reads its newest
 //! image and then the log from where the image starts; if that image is damaged, the one before it.
 //!
+//! *Timestamp schemes* have records of their own in the log ([`Kept`](crate::service::Kept)), with
+//! the same rule: they are on disk before a message leaves that could depend on them. The log of an
+//! oracle's shard has hardly anything else. Messages of the scheme wait while a log is read, in
+//! order, since they are answered in order ([`Base::receive_scheme`]).
+//!
 //! *Moves* of slots are two records: that slots have left, and the rows of slots that have arrived.
 //! When the log is read, the rows of slots that have left are taken out again in the same place. A
 //! log says only what its own shard has given away or got. Where other slots are the shard is told
@@ -34,7 +39,7 @@ use plimsoll_runtime::Logged;
 use plimsoll_store::{At, Holder, RangeLock};
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::wire::{Input, Malformed, Wire};
-use plimsoll_types::{ColumnGroup, Key, Moved, TableId, TableSpec, Timestamp, TxnId};
+use plimsoll_types::{ColumnGroup, Key, Moved, ShardId, TableId, TableSpec, Timestamp, TxnId};
 
 use crate::ballot::{Changed, Doubt, State};
 use crate::base::Base;
@@ -125,13 +130,13 @@ impl<S: Scheme> Base<S> {
 
     fn logged_now(&mut self) -> Logged {
         let (furthest, next, changed) = (self.furthest(), self.next_attempt(), self.votes.has_changed());
-        let now = self.votes.clock();
+        let (now, news) = (self.votes.clock(), self.scheme.has_news());
         let journal = self.journal.as_mut().expect("the caller has looked");
         let (sealed, written) = (journal.sealed, journal.stable);
         if planted(Mutant::AnswersUnstable) {
             return Logged { head: written, sealed, written, stable: written };
         }
-        let due = changed || !journal.records.is_empty() || journal.is_low::<S>(furthest, next);
+        let due = changed || news || !journal.records.is_empty() || journal.is_low::<S>(furthest, next);
         journal.claimed |= due && !journal.recovering;
         let head = sealed + u64::from(journal.claimed);
         let waits = journal.cut.as_ref().is_none_or(|cut| cut.waits(written, now));
@@ -247,11 +252,14 @@ impl<S: Scheme> Base<S> {
             }
             let furthest = self.furthest();
             if journal.is_low::<S>(furthest, self.next_attempt()) {
-                journal.ceiling.raise(Timestamp(furthest.0 + CEILING_NS));
+                if S::CLOCKED {
+                    journal.ceiling.raise(Timestamp(furthest.0 + CEILING_NS));
+                }
                 journal.reserved = self.next_attempt() + RESERVED;
                 let (to, reserved) = (journal.ceiling, journal.reserved);
                 journal.push(&Record::Ceiling { to, reserved });
             }
+            self.scheme.news().into_iter().for_each(|kept| journal.push(&Record::Scheme(kept)));
             self.close_now(&mut journal);
             if take(&mut journal.claimed) || !journal.records.is_empty() {
                 let records = &mut journal.records;
@@ -415,6 +423,7 @@ impl<S: Scheme> Base<S> {
             Record::Closed { to, cut } => self.replay_closed(to, cut)?,
             Record::Era { era, base } => self.replay_era(era, base)?,
             Record::Standing { standing, known } => self.replay_standing(standing, known)?,
+            Record::Scheme(kept) => self.scheme.restore(kept)?,
         }
         Ok(())
     }
@@ -501,7 +510,8 @@ impl<S: Scheme> Base<S> {
         }
         let (mut locked, left, largest) = (take(&mut journal.locked), journal.left.take(), journal.largest);
         let ceiling = if planted(Mutant::CeilingForgotten) { Timestamp::ZERO } else { journal.ceiling };
-        let least = ceiling.join(largest);
+        // Stamps that are only counted are no times, and no marks.
+        let least = if S::CLOCKED { ceiling.join(largest) } else { Timestamp::ZERO };
         self.store.bound_all(least);
         if let Some((slots, rows)) = left {
             self.leave_again(slots, rows, least);
@@ -548,7 +558,25 @@ impl<S: Scheme> Base<S> {
         journal.recovering = false;
         journal.failed = None;
         self.released.append(&mut journal.waiting);
+        self.scheme.restored();
+        for (from, mut message) in take(&mut self.early) {
+            self.receive_scheme(from, &mut message);
+        }
         self.send_parcels();
+    }
+
+    /// A message of the timestamp scheme has come. While the log is read it waits.
+    pub(super) fn receive_scheme(&mut self, from: ShardId, message: &mut S::Message) {
+        if !self.serves_transactions() {
+            return self.early.push((from, message.clone()));
+        }
+        match S::inquiry(message) {
+            Some(inquiry) => {
+                let left = self.votes.undecided(inquiry);
+                self.scheme.answer(from, message, left);
+            }
+            None => self.scheme.receive(from, message, &mut self.released),
+        }
     }
 
     /// The log has a transaction with this stamp.

@@ -107,6 +107,7 @@ impl<S: Scheme> Base<S> {
         }
         let (to, reserved) = (journal.ceiling, journal.reserved);
         Record::Ceiling { to, reserved }.encode(&mut records);
+        self.scheme.kept().into_iter().for_each(|kept| Record::Scheme(kept).encode(&mut records));
         let slots = self.layout.placement.moved();
         if !slots.is_empty() && !planted(Mutant::MapNotInImage) {
             Record::Map { slots }.encode(&mut records);

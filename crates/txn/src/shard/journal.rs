@@ -10,6 +10,7 @@ use plimsoll_types::{ColumnGroup, Key, Moved, ShardId, TableId, TableSpec, Ticke
 
 use crate::fetched::Range;
 use crate::messages::Standing;
+use crate::service::Kept;
 use crate::timestamp::Scheme;
 use crate::work::Packed;
 
@@ -286,6 +287,8 @@ pub(super) enum Record {
     Map { slots: Vec<Moved> },
     /// Images only: what the log would have said of the cut.
     Standing { standing: Standing, known: Timestamp },
+    /// What the timestamp scheme keeps.
+    Scheme(Kept),
 }
 
 plimsoll_types::wire!(
@@ -305,6 +308,7 @@ plimsoll_types::wire!(
         Arrived(arrival) = 13,
         Gone = 14,
         Map { slots } = 15,
+        Scheme(kept) = 20,
     }
 );
 

@@ -24,8 +24,21 @@
 //!   each has said no once. That is final: a number is fetched when all locks are held, so what
 //!   holds none and is not decided on a shard will never be written there. Only then do the numbers
 //!   stand for nothing, or for something that is installed.
-//! * *The oracle* itself keeps nothing. Another life of it would begin at 1; whoever runs it sees
-//!   to it that nobody who knows of larger numbers ever meets it.
+//! * *The oracle* is gone. Without logs its next life would begin at 1; the processes of the
+//!   database see to it that none of them meets it. If shards log, the oracle has a log with one
+//!   number in it, the last that it may have given out, and its next life gives out larger ones.
+//!   The smaller ones are decided in two ways. A coordinator that lives says over its new channel
+//!   which numbers it still has, and reports them later. About all others the oracle inquires as
+//!   above: about former lives of coordinators, and about coordinators that do not come. Then the
+//!   numbers of its former lives are published at once; before that no shard is told what is
+//!   stable. A shard says what it has before it answers an inquiry, because no other shard knows
+//!   what it has under way on itself alone.
+//!
+//! Example. The oracle has reserved numbers up to 100, and A and B, a client, have 7 and 8 when it
+//! ends. Its next life gives out 101. A says that it has 7. B has ended, and all shards answer that
+//! nothing of B's is undecided. A reports 7: now 100 is stable.
+
+mod counter;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -33,10 +46,12 @@ use plimsoll_types::Ticket;
 use plimsoll_types::{ShardId, Timestamp};
 
 use plimsoll_types::mutants::{Mutant, planted};
+use plimsoll_types::wire::Malformed;
 
 use super::oracle::{LocalCopy, Waiting};
-use crate::service::{self, Service};
+use crate::service::{self, Kept, Service};
 use crate::timestamp::{Freshness, OracleOptions, ReadOnly, Scheme, SchemeConfig};
+use counter::{Counter, Owner};
 
 /// How often the oracle asks about a coordinator that is gone, in nanoseconds.
 const INQUIRE_NS: u64 = 100_000_000;
@@ -48,6 +63,10 @@ pub struct Gts {
     oracle: ShardId,
     /// How many shards may have data, the first of all.
     holders: usize,
+    /// The shards that may have numbers.
+    coordinators: Vec<ShardId>,
+    /// The number of the shard's first attempt, which tells its present life from others.
+    first_attempt: u64,
     patience_ns: u64,
     options: OracleOptions,
     clock: Timestamp,
@@ -65,21 +84,15 @@ pub struct Gts {
     lives: BTreeMap<ShardId, u64>,
     /// The oracle's: coordinators that are gone and have numbers.
     gone: BTreeMap<Owner, Inquiry>,
+    /// The oracle's, after a restart: coordinators that may have had numbers of former lives of the
+    /// oracle, in other lives than those that have told which they have.
+    former: BTreeMap<ShardId, Inquiry>,
     inquiries: u64,
+    /// The oracle's: who is to be told what is stable once that is known.
+    asking: Vec<ShardId>,
     answers: Vec<(ShardId, Message)>,
     /// Numbers that a mutant has fetched and not used yet.
     spare: VecDeque<Timestamp>,
-}
-
-/// A coordinator, in one of its lives.
-type Owner = (ShardId, u64);
-
-/// The oracle's own state.
-#[derive(Debug, Default)]
-struct Counter {
-    stable: u64,
-    /// Of the numbers above stable that were given out: who has it; `None` if it was reported.
-    issued: VecDeque<Option<Owner>>,
 }
 
 /// What the oracle does about a coordinator that is gone and has numbers.
@@ -95,7 +108,7 @@ struct Inquiry {
 }
 
 /// What travels between a shard and the oracle.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Message {
     /// So many transactions hold all their locks and want a number.
     Fetch(u64),
@@ -107,8 +120,14 @@ pub enum Message {
     AskStable,
     /// The answer.
     Stable(u64),
-    /// Over a new channel: of all numbers that were given to this shard it has these.
-    Resume(Vec<Timestamp>),
+    /// Over a new channel, or at the beginning of a life: of all numbers that were given to this
+    /// shard it has these.
+    Resume {
+        /// The number of the first attempt of its present life.
+        life: u64,
+        /// The numbers.
+        open: Vec<Timestamp>,
+    },
     /// Is anything undecided of a coordinator that is gone?
     Inquire {
         /// The coordinator.
@@ -135,58 +154,11 @@ plimsoll_types::wire!(
         Report(numbers) = 2,
         AskStable = 3,
         Stable(stable) = 4,
-        Resume(open) = 5,
+        Resume { life, open } = 5,
         Inquire { of, below, number } = 6,
         Left { number, left } = 7,
     }
 );
-
-impl Counter {
-    /// Gives out so many numbers. Returns the first.
-    fn fetch(&mut self, count: u64, owner: Owner) -> u64 {
-        let first = self.last() + 1;
-        self.issued.extend((0..count).map(|_| Some(owner)));
-        first
-    }
-
-    /// The last number that was given out.
-    fn last(&self) -> u64 {
-        self.stable + self.issued.len() as u64
-    }
-
-    fn report(&mut self, number: u64) {
-        assert!(number <= self.last(), "only numbers that were issued are reported");
-        // What was lost on its way and made good may come again.
-        let Some(place) = number.checked_sub(self.stable + 1) else { return };
-        self.issued[place as usize] = None;
-        if planted(Mutant::GapIgnored) {
-            self.issued.drain(..=place as usize);
-            self.stable = number;
-        }
-        self.advance();
-    }
-
-    fn advance(&mut self) {
-        while let Some(None) = self.issued.front() {
-            self.issued.pop_front();
-            self.stable += 1;
-        }
-    }
-
-    /// All numbers of an owner but these stand for nothing, or are installed.
-    fn close(&mut self, owner: Owner, open: &BTreeSet<Timestamp>) {
-        for (number, issued) in (self.stable + 1..).zip(&mut self.issued) {
-            if *issued == Some(owner) && !open.contains(&Timestamp(number)) {
-                *issued = None;
-            }
-        }
-        self.advance();
-    }
-
-    fn has(&self, owner: Owner) -> bool {
-        self.issued.contains(&Some(owner))
-    }
-}
 
 impl Scheme for Gts {
     const NAME: &'static str = "gts";
@@ -205,6 +177,8 @@ impl Scheme for Gts {
             shard: config.shard,
             oracle: config.oracle_shard(),
             holders: config.holders().count(),
+            coordinators: config.coordinators().collect(),
+            first_attempt: config.first_attempt,
             patience_ns: config.patience_ns,
             options: config.oracle,
             clock: Timestamp::ZERO,
@@ -214,11 +188,14 @@ impl Scheme for Gts {
             arrived: BTreeMap::new(),
             reports: Vec::new(),
             open: BTreeSet::new(),
-            resume: false,
+            // A shard of the oracle's own process is never told that it is connected.
+            resume: config.logs && config.shard != config.oracle_shard(),
             counter: Counter::default(),
             lives: BTreeMap::new(),
             gone: BTreeMap::new(),
+            former: BTreeMap::new(),
             inquiries: 0,
+            asking: Vec::new(),
             answers: Vec::new(),
             spare: VecDeque::new(),
         }
@@ -336,12 +313,11 @@ impl Service<()> for Gts {
                 self.answers.push((from, Message::Fetched(self.counter.fetch(*count, owner))));
             }
             Message::Report(numbers) => numbers.iter().for_each(|number| self.counter.report(number.0)),
-            Message::AskStable => self.answers.push((from, Message::Stable(self.counter.stable))),
-            Message::Resume(open) => {
-                let owner = (from, self.life(from));
-                self.gone.remove(&owner);
-                self.counter.close(owner, &open.drain(..).collect());
+            Message::AskStable if self.publishes() => {
+                self.answers.push((from, Message::Stable(self.counter.stable)));
             }
+            Message::AskStable => self.asking.push(from),
+            Message::Resume { life, open } => self.resumed((from, *life), &open.drain(..).collect()),
             Message::Left { number, left } => self.heard(from, *number, *left),
             Message::Inquire { .. } => unreachable!("an inquiry is answered"),
             // The shard that asked.
@@ -361,28 +337,69 @@ impl Service<()> for Gts {
         }
     }
 
+    fn has_news(&self) -> bool {
+        self.shard == self.oracle && self.counter.is_low()
+    }
+
+    fn news(&mut self) -> Vec<Kept> {
+        match self.has_news() {
+            true => vec![Kept::Reserved(self.counter.reserve())],
+            false => Vec::new(),
+        }
+    }
+
+    fn kept(&self) -> Vec<Kept> {
+        let reserved = self.counter.reserved();
+        Some(Kept::Reserved(reserved)).filter(|_| reserved > 0).into_iter().collect()
+    }
+
+    fn restore(&mut self, kept: Kept) -> Result<(), Malformed> {
+        match kept {
+            Kept::Reserved(to) if self.shard == self.oracle => self.counter.restore(to),
+            _ => return Err(Malformed("what another shard keeps, or another timestamp scheme")),
+        }
+        Ok(())
+    }
+
+    fn restored(&mut self) {
+        if !self.counter.has_former_lives() {
+            return;
+        }
+        for coordinator in self.coordinators.clone() {
+            let inquiry = self.inquiry_of(self.clock.0, u64::MAX);
+            self.former.insert(coordinator, inquiry);
+        }
+    }
+
     fn published(&self) -> u64 {
         self.counter.stable
     }
 
     fn unpublished(&self) -> u64 {
-        self.counter.issued.len() as u64
+        self.counter.open()
     }
 
     fn due(&self) -> Option<u64> {
-        self.gone.values().map(|inquiry| inquiry.next).min()
+        self.gone.values().chain(self.former.values()).map(|inquiry| inquiry.next).min()
     }
 
     fn outgoing(&mut self, send: &mut Vec<(ShardId, Message)>) {
         self.inquire(send);
+        if !self.asking.is_empty() && self.publishes() {
+            let stable = self.counter.stable;
+            send.extend(self.asking.drain(..).map(|from| (from, Message::Stable(stable))));
+        }
+        // Before all answers: of what this shard has on itself only the oracle is told, and only so.
+        let resumes = !self.stamps.down && std::mem::take(&mut self.resume);
+        if resumes {
+            self.reports.clear();
+            let open = self.open.iter().copied().filter(|_| !planted(Mutant::OldNumberTaken)).collect();
+            send.push((self.oracle, Message::Resume { life: self.first_attempt, open }));
+        }
         send.append(&mut self.answers);
         // What is not open any more will be known from what still is.
         if self.stamps.down {
             return self.reports.clear();
-        }
-        if std::mem::take(&mut self.resume) {
-            self.reports.clear();
-            send.push((self.oracle, Message::Resume(self.open.iter().copied().collect())));
         }
         // Reports first: a snapshot that is asked for in the same pass may then include them.
         if self.options.batch {
@@ -408,6 +425,7 @@ impl Gts {
     }
 
     fn met(&mut self, peer: ShardId, life: Option<u64>) {
+        self.asking.retain(|&asking| asking != peer);
         let Some(life) = life else {
             // It may come back.
             let owner = (peer, self.life(peer));
@@ -420,17 +438,43 @@ impl Gts {
         }
     }
 
+    /// A coordinator has said in one of its lives which numbers it has. Only its former lives are
+    /// to be asked about from then on.
+    fn resumed(&mut self, owner: Owner, open: &BTreeSet<Timestamp>) {
+        let (coordinator, life) = owner;
+        self.lives.insert(coordinator, life);
+        self.gone.remove(&owner);
+        self.counter.resume(owner, open);
+        if self.former.contains_key(&coordinator) {
+            let inquiry = self.inquiry_of(self.clock.0, life);
+            self.former.insert(coordinator, inquiry);
+        }
+    }
+
+    /// Whether all numbers of former lives of the oracle are decided.
+    fn publishes(&self) -> bool {
+        let decided = self.former.is_empty() && !self.counter.has_old();
+        decided || planted(Mutant::PublishedTooHigh)
+    }
+
+    fn inquiry_of(&mut self, next: u64, below: u64) -> Inquiry {
+        self.inquiries += 1;
+        let left = (0..self.holders as u16).map(ShardId).collect();
+        Inquiry { number: self.inquiries, next, below, left }
+    }
+
     fn begin_inquiry(&mut self, owner: Owner, next: u64, below: u64) {
         if self.counter.has(owner) {
-            let left = (0..self.holders as u16).map(ShardId).collect();
-            self.inquiries += 1;
-            self.gone.insert(owner, Inquiry { number: self.inquiries, next, below, left });
+            let inquiry = self.inquiry_of(next, below);
+            self.gone.insert(owner, inquiry);
         }
     }
 
     /// Asks those who may have something left.
     fn inquire(&mut self, send: &mut Vec<(ShardId, Message)>) {
-        for (&(of, _), inquiry) in &mut self.gone {
+        let gone = self.gone.iter_mut().map(|(&(of, _), inquiry)| (of, inquiry));
+        let former = self.former.iter_mut().map(|(&of, inquiry)| (of, inquiry));
+        for (of, inquiry) in gone.chain(former) {
             if inquiry.next <= self.clock.0 {
                 inquiry.next = self.clock.0 + INQUIRE_NS;
                 let Inquiry { number, below, .. } = *inquiry;
@@ -442,13 +486,16 @@ impl Gts {
 
     /// A shard has answered.
     fn heard(&mut self, from: ShardId, number: u64, left: bool) {
-        let asked = self.gone.iter_mut().find(|(_, inquiry)| inquiry.number == number && !left);
-        let Some((&owner, inquiry)) = asked else { return };
-        inquiry.left.remove(&from);
-        if inquiry.left.is_empty() {
+        let is_over = |inquiry: &mut Inquiry| {
+            let asked = inquiry.number == number && !left;
+            asked && inquiry.left.remove(&from) && inquiry.left.is_empty()
+        };
+        let gone = self.gone.iter_mut().find_map(|(&owner, inquiry)| is_over(inquiry).then_some(owner));
+        if let Some(owner) = gone {
             self.gone.remove(&owner);
             self.counter.close(owner, &BTreeSet::new());
         }
+        self.former.retain(|_, inquiry| !is_over(inquiry));
     }
 }
 
@@ -460,17 +507,6 @@ mod tests {
     const A: ShardId = ShardId(0);
     const B: ShardId = ShardId(1);
     const ORACLE: ShardId = ShardId(2);
-
-    #[test]
-    fn stable_waits_for_the_gap_to_close() {
-        let mut counter = Counter::default();
-        counter.fetch(9, (A, 1));
-        (1..=6).for_each(|n| counter.report(n));
-        counter.report(8);
-        assert_eq!(counter.stable, 6);
-        counter.report(7);
-        assert_eq!(counter.stable, 8);
-    }
 
     /// Takes what one side has to send to the other.
     fn carry(from: &mut Gts, of: ShardId, to: &mut Gts) -> Vec<Ticket> {
@@ -487,7 +523,8 @@ mod tests {
 
     #[test]
     fn a_shard_whose_channel_broke_says_which_numbers_it_has() {
-        let (mut shard, mut oracle) = (Gts::new(&scheme_config(0, 2)), Gts::new(&scheme_config(2, 2)));
+        let config = SchemeConfig { first_attempt: 7, ..scheme_config(0, 2) };
+        let (mut shard, mut oracle) = (Gts::new(&config), Gts::new(&scheme_config(2, 2)));
         oracle.connected(A, Some(7), &mut Vec::new());
         (0..3).for_each(|ticket| shard.want_stamp(ticket));
         carry(&mut shard, A, &mut oracle);
@@ -535,7 +572,8 @@ mod tests {
         assert!(asked(&mut oracle).is_empty(), "it may come back");
         // Another has its place; what it fetches is its own.
         oracle.connected(client, Some(20), &mut Vec::new());
-        oracle.receive(client, &mut Message::Resume(Vec::new()), &mut Vec::new());
+        let resume = Message::Resume { life: 20, open: Vec::new() };
+        oracle.receive(client, &mut resume.clone(), &mut Vec::new());
         oracle.receive(client, &mut Message::Fetch(1), &mut Vec::new());
         assert_eq!(asked(&mut oracle), [A, B]);
         let left = |oracle: &mut Gts, number, from, left| {
@@ -549,5 +587,81 @@ mod tests {
         assert_eq!(asked(&mut oracle), [B], "it is asked again");
         assert_eq!(left(&mut oracle, 2, B, false), 3);
         assert_eq!(oracle.unpublished(), 1, "that of the other");
+    }
+    /// An oracle in its next life, which has read the log of the former.
+    fn next_life(former: &Gts) -> Gts {
+        let mut oracle = Gts::new(&SchemeConfig { logs: true, clients: 3..4, ..scheme_config(2, 2) });
+        oracle.tick(Timestamp(1));
+        former.kept().into_iter().for_each(|kept| oracle.restore(kept).expect("an oracle has kept it"));
+        oracle.restored();
+        oracle
+    }
+
+    fn receive(oracle: &mut Gts, from: ShardId, mut message: Message) {
+        oracle.receive(from, &mut message, &mut Vec::new());
+    }
+
+    /// What the oracle sends to a shard.
+    fn sent_to(oracle: &mut Gts, shard: ShardId) -> Vec<Message> {
+        let mut sent = Vec::new();
+        oracle.outgoing(&mut sent);
+        sent.into_iter().filter(|(to, _)| *to == shard).map(|(_, message)| message).collect()
+    }
+
+    #[test]
+    fn an_oracle_that_comes_back_publishes_what_its_former_life_gave_out_when_all_of_it_is_decided() {
+        let (mut former, client) = (Gts::new(&scheme_config(2, 2)), ShardId(3));
+        assert!(former.has_news(), "nothing is reserved");
+        former.news();
+        [A, B, client].into_iter().for_each(|shard| receive(&mut former, shard, Message::Fetch(1)));
+        let mut oracle = next_life(&former);
+        let reserved = former.counter.reserved();
+        receive(&mut oracle, B, Message::AskStable);
+        receive(&mut oracle, A, Message::Fetch(1));
+        // It asks for all that coordinators may have had.
+        let inquiries = |oracle: &mut Gts, shard| -> Vec<(ShardId, u64, u64)> {
+            let inquiry = |message| match message {
+                Message::Inquire { of, below, number } => Some((of, below, number)),
+                Message::Fetched(first) if shard == A => {
+                    assert_eq!(first, reserved + 1);
+                    None
+                }
+                message => panic!("{message:?}"),
+            };
+            sent_to(oracle, shard).into_iter().filter_map(inquiry).collect()
+        };
+        let asked = inquiries(&mut oracle, A);
+        assert_eq!(
+            asked.iter().map(|&(of, below, _)| (of, below)).collect::<Vec<_>>(),
+            [(A, u64::MAX), (B, u64::MAX), (client, u64::MAX)]
+        );
+        // A lives and has its number. B is in another life and has none.
+        receive(&mut oracle, A, Message::Resume { life: 5, open: vec![Timestamp(1)] });
+        receive(&mut oracle, B, Message::Resume { life: 6, open: Vec::new() });
+        oracle.tick(Timestamp(1 + INQUIRE_NS));
+        let asked = inquiries(&mut oracle, B);
+        let below: Vec<u64> = asked.iter().map(|&(_, below, _)| below).collect();
+        assert_eq!(below, [5, 6, u64::MAX]);
+        for (from, left) in [(A, false), (B, true), (B, false)] {
+            assert!(!oracle.publishes());
+            for &(_, _, number) in &asked {
+                receive(&mut oracle, from, Message::Left { number, left });
+            }
+        }
+        assert!(!oracle.publishes(), "A has not reported");
+        assert!(sent_to(&mut oracle, B).is_empty());
+        receive(&mut oracle, A, Message::Report(vec![Timestamp(1)]));
+        assert!(matches!(sent_to(&mut oracle, B)[..], [Message::Stable(stable)] if stable == reserved));
+        assert_eq!(oracle.unpublished(), 1, "that of this life");
+    }
+
+    #[test]
+    fn a_coordinator_says_what_it_has_before_it_answers() {
+        let mut shard = Gts::new(&SchemeConfig { logs: true, ..scheme_config(0, 2) });
+        shard.answer(ORACLE, &Message::Inquire { of: A, below: u64::MAX, number: 1 }, false);
+        let mut sent = Vec::new();
+        shard.outgoing(&mut sent);
+        assert!(matches!(sent[0].1, Message::Resume { life: 1, .. }), "{sent:?}");
+        assert!(matches!(sent[1].1, Message::Left { .. }), "{sent:?}");
     }
 }

@@ -26,20 +26,35 @@
 //!   when it is gone all of that is settled ([`claims`]). What has become of its transactions those
 //!   find who have voted (`votes.rs`); none that they have committed is missing from the vector,
 //!   none of what it depends on is, and nobody can commit another.
-//! * *The oracle* itself keeps nothing, as under GTS.
+//!
+//! **Logs.** Without them a shard with data, and the oracle, keep nothing. If shards log, so do
+//! these, and each of them may begin another life:
+//!
+//! * Every shard stamps with what it has claimed, and those with data have slots of their own like
+//!   clients. So the stamps of a life that is over are settled like those of a client that is gone.
+//!   A shard is asked about its own slot as well: what is under way there no other shard knows. It
+//!   knows of something undecided until it has [`Service::finished`] all that it has stamped.
+//! * A shard with data logs the latest stamps that have validated reads or installed versions on
+//!   it, and which stamps it is too late to vote for: other shards rely on both.
+//! * The oracle logs what it lets shards claim. Its next life settles all of that, whether or not
+//!   the shard that has claimed it lives; such a shard claims other stamps. What it had published
+//!   it forgets. It tells nothing before all is published that its former lives may have
+//!   published.
 
 mod claims;
 mod published;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use plimsoll_types::Ticket;
+use plimsoll_types::mutants::{Mutant, planted};
+use plimsoll_types::wire::Malformed;
 use plimsoll_types::{ShardId, Timestamp};
 
 use super::oracle::{LocalCopy, Waiting};
-use crate::service::{Inquiry, Service};
+use crate::service::{Inquiry, Kept, Service};
 use crate::timestamp::{Freshness, OracleOptions, ReadOnly, Scheme, SchemeConfig};
 use claims::{CLAIM, Claims, Over};
 use published::{Published, Report};
@@ -68,20 +83,30 @@ fn join(vector: &mut Vector, slot: usize, counter: u64) {
     vector[slot] = vector[slot].max(counter);
 }
 
+/// The stamps in a vector that are not in another.
+fn stamps_above(vector: &Vector, other: &Vector) -> Vec<Timestamp> {
+    let known = other.iter().copied().chain(std::iter::repeat(0));
+    let above = vector.iter().zip(known).enumerate().filter(|(_, (counter, known))| *counter > known);
+    above.map(|(slot, (&counter, _))| pack(slot, counter)).collect()
+}
+
 /// VTS on one shard, or the oracle.
 #[derive(Debug)]
 pub struct Vts {
     shard: ShardId,
     oracle: ShardId,
     slot: usize,
-    /// Whether this shard's process comes and goes.
-    is_client: bool,
+    /// Whether this shard stamps only with what it has claimed: its process comes and goes, or shards
+    /// log.
+    claiming: bool,
     options: OracleOptions,
     clock: Timestamp,
     /// The counter that this shard draws from: its own, or the one of the process.
     counter: Arc<AtomicU64>,
-    /// The last that it may draw: a client's claim.
+    /// The last that it may draw: the end of its claim.
     through: u64,
+    /// If it claims: what it has drawn and not finished.
+    drawn: BTreeSet<u64>,
     /// Whether it wants more, and whether it has asked for them.
     wants: bool,
     stamps: Waiting,
@@ -93,17 +118,24 @@ pub struct Vts {
     readers: Vector,
     /// Of each slot, the last stamp that it is too late to vote for.
     over: Vector,
+    /// What the log has of either, and whether there is more.
+    logged: (Vector, Vector),
+    news: bool,
     snapshots: LocalCopy,
     reports: Vec<Arc<Report>>,
     /// What was reported, or is to be, and is not known to be published; by counter.
     unpublished: BTreeMap<u64, Arc<Report>>,
     published: Published,
     claims: Claims,
+    /// The oracle's: what its former lives may have published.
+    former: Vector,
+    /// The oracle's: who is to be told what is published once that is.
+    asking: Vec<ShardId>,
     answers: Vec<(ShardId, Message)>,
 }
 
 /// What travels between a shard and the oracle.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Message {
     /// Commits to publish.
     Report(Vec<Arc<Report>>),
@@ -111,7 +143,7 @@ pub enum Message {
     AskVector,
     /// The answer.
     Published(Arc<Vector>),
-    /// From a client: more counters, please.
+    /// More counters, please.
     Claim,
     /// The answer.
     Claimed {
@@ -154,9 +186,9 @@ plimsoll_types::wire!(
     }
 );
 
-/// How many slots are of those who stay; the clients' follow.
+/// How many slots are of shards with data, or of their processes; the clients' follow.
 fn members(config: &SchemeConfig) -> usize {
-    match config.oracle.compress {
+    match config.oracle.compress && !config.logs {
         true => config.processes,
         false => config.holders().count(),
     }
@@ -167,14 +199,15 @@ impl Vts {
     fn draw(&mut self) -> Timestamp {
         // Relaxed: the counter orders nothing but itself; versions travel by message.
         let counter = self.counter.fetch_add(1, Ordering::Relaxed) + 1;
-        assert!(counter <= self.through, "a client stamps with what it has claimed");
-        if self.is_client && self.through - counter == CLAIM / 2 {
-            self.wants = true;
+        assert!(counter <= self.through, "a shard stamps with what it has claimed");
+        if self.claiming {
+            self.drawn.insert(counter);
+            self.wants |= self.through - counter == CLAIM / 2;
         }
         pack(self.slot, counter)
     }
 
-    /// A client may stamp with more.
+    /// The shard may stamp with more.
     fn claimed(&mut self, after: u64, through: u64, released: &mut Vec<Ticket>) {
         self.counter.fetch_max(after, Ordering::Relaxed);
         self.through = through;
@@ -189,6 +222,15 @@ impl Vts {
 
     fn settle(&mut self, Over { slot, through, dependencies }: Over) {
         self.published.settle(slot, through, dependencies);
+    }
+
+    /// Whether all is published that former lives of the oracle may have published.
+    fn publishes(&self) -> bool {
+        self.former.iter().zip(&self.published.vector).all(|(former, now)| former <= now)
+    }
+
+    fn vector(&self) -> Message {
+        Message::Published(Arc::new(self.published.vector.clone()))
     }
 }
 
@@ -206,7 +248,8 @@ impl Scheme for Vts {
     fn new(config: &SchemeConfig) -> Vts {
         let slots = Self::slots(config);
         let is_client = config.clients.contains(&config.shard.index());
-        let (slot, counter) = match config.oracle.compress {
+        let claiming = is_client || config.logs;
+        let (slot, counter) = match config.oracle.compress && !config.logs {
             _ if is_client => (members(config) + config.shard.index() - config.clients.start, Arc::default()),
             true => (config.process, config.process_counter.clone()),
             false => (config.shard.index(), Arc::default()),
@@ -215,22 +258,27 @@ impl Scheme for Vts {
             shard: config.shard,
             oracle: config.oracle_shard(),
             slot,
-            is_client,
+            claiming,
             options: config.oracle,
             clock: Timestamp::ZERO,
             counter,
-            through: if is_client { 0 } else { u64::MAX },
+            through: if claiming { 0 } else { u64::MAX },
+            drawn: BTreeSet::new(),
             wants: false,
             stamps: Waiting::default(),
             arrived: BTreeMap::new(),
             known: Arc::new(vec![0; slots]),
             readers: Vec::new(),
             over: Vec::new(),
+            logged: Default::default(),
+            news: false,
             snapshots: LocalCopy::new(config.oracle),
             reports: Vec::new(),
             unpublished: BTreeMap::new(),
             published: Published::new(slots),
             claims: Claims::new(config, members(config)),
+            former: Vec::new(),
+            asking: Vec::new(),
             answers: Vec::new(),
         }
     }
@@ -299,6 +347,7 @@ impl Service<Vector> for Vts {
 
     fn pinned(&mut self, stamp: Timestamp) {
         Self::observe(&mut self.readers, stamp);
+        self.news = true;
     }
 
     fn observe_pinned(&self, observed: &mut Vector) {
@@ -307,11 +356,12 @@ impl Service<Vector> for Vts {
 
     fn adopt(&mut self, pinned: &Vector) {
         Self::join(&mut self.readers, pinned);
+        self.news = true;
     }
 
     #[inline]
     fn ready(&self) -> bool {
-        !self.is_client || self.counter.load(Ordering::Relaxed) < self.through
+        !self.claiming || self.counter.load(Ordering::Relaxed) < self.through
     }
 
     fn want_stamp(&mut self, ticket: Ticket) {
@@ -329,6 +379,7 @@ impl Service<Vector> for Vts {
 
     fn finished(&mut self, stamp: Timestamp, committed: Option<&Vector>) {
         let (slot, counter) = unpack(stamp);
+        self.drawn.remove(&counter);
         let counters = committed.into_iter().flatten().copied();
         let dependencies = (0..=u16::MAX).zip(counters).filter(|&(_, counter)| counter > 0).collect();
         let report = Arc::new(Report { counter, slot: slot as u16, dependencies });
@@ -346,6 +397,7 @@ impl Service<Vector> for Vts {
 
     fn connected(&mut self, peer: ShardId, life: Option<u64>, released: &mut Vec<Ticket>) {
         if self.shard == self.oracle {
+            self.asking.retain(|&asking| asking != peer);
             return self.claims.met(peer, life);
         }
         if peer != self.oracle {
@@ -361,7 +413,7 @@ impl Service<Vector> for Vts {
         if life.is_some() {
             self.reports.extend(self.unpublished.values().cloned());
         }
-        if self.is_client {
+        if self.claiming {
             // Whether its claim is still its own, it is yet to hear.
             (self.through, self.wants) = (0, life.is_some());
         }
@@ -378,6 +430,13 @@ impl Service<Vector> for Vts {
     fn answer(&mut self, from: ShardId, inquiry: &Message, left: bool) {
         if let Message::Inquire { slot, through, number, .. } = *inquiry {
             join(&mut self.over, slot.into(), through);
+            self.news = true;
+            let mut left = left;
+            if usize::from(slot) == self.slot {
+                // It has to make another claim; what it has stamped under this one goes on.
+                self.through = if self.through <= through { 0 } else { self.through };
+                left |= self.drawn.first().is_some_and(|&first| first <= through);
+            }
             let seen = (!left).then(|| self.readers.clone());
             self.answers.push((from, Message::Left { number, seen }));
         }
@@ -391,9 +450,8 @@ impl Service<Vector> for Vts {
         match message {
             // The oracle.
             Message::Report(reports) => reports.drain(..).for_each(|report| self.published.report(report)),
-            Message::AskVector => {
-                self.answers.push((from, Message::Published(Arc::new(self.published.vector.clone()))));
-            }
+            Message::AskVector if self.publishes() => self.answers.push((from, self.vector())),
+            Message::AskVector => self.asking.push(from),
             Message::Claim => self.answers.extend(self.claims.claim(from).map(|claimed| (from, claimed))),
             Message::Left { number, seen } => {
                 if let Some((over, claimed)) = self.claims.heard(from, *number, seen.as_ref()) {
@@ -415,6 +473,60 @@ impl Service<Vector> for Vts {
         }
     }
 
+    fn has_news(&self) -> bool {
+        self.news || self.claims.has_news()
+    }
+
+    fn news(&mut self) -> Vec<Kept> {
+        self.news = false;
+        let (pinned, over) = &mut self.logged;
+        let new = [
+            Kept::Pinned(stamps_above(&self.readers, pinned)),
+            Kept::Over(stamps_above(&self.over, over)),
+            Kept::Claimed(self.claims.news()),
+        ];
+        pinned.clone_from(&self.readers);
+        over.clone_from(&self.over);
+        new.into_iter().filter(has_stamps).collect()
+    }
+
+    fn kept(&self) -> Vec<Kept> {
+        let none = Vector::new();
+        let all = [
+            Kept::Pinned(stamps_above(&self.readers, &none)),
+            Kept::Over(stamps_above(&self.over, &none)),
+            Kept::Claimed(self.claims.kept()),
+        ];
+        all.into_iter().filter(has_stamps).collect()
+    }
+
+    fn restore(&mut self, kept: Kept) -> Result<(), Malformed> {
+        let slots = self.known.len();
+        let vector = |stamps: Vec<Timestamp>| {
+            let mut vector = Vector::new();
+            for (slot, counter) in stamps.into_iter().map(unpack) {
+                if slot >= slots {
+                    return Err(Malformed("a stamp of a slot that there is not"));
+                }
+                join(&mut vector, slot, counter);
+            }
+            Ok(vector)
+        };
+        match kept {
+            Kept::Pinned(_) if planted(Mutant::PinsLost) => {}
+            Kept::Pinned(stamps) => Self::join(&mut self.readers, &vector(stamps)?),
+            Kept::Over(stamps) => Self::join(&mut self.over, &vector(stamps)?),
+            Kept::Claimed(stamps) => Self::join(&mut self.former, &vector(stamps)?),
+            Kept::Reserved(_) => return Err(Malformed("what another timestamp scheme keeps")),
+        }
+        Ok(())
+    }
+
+    fn restored(&mut self) {
+        self.logged = (self.readers.clone(), self.over.clone());
+        self.claims.restored(&self.former);
+    }
+
     fn published(&self) -> u64 {
         self.published.published()
     }
@@ -431,6 +543,10 @@ impl Service<Vector> for Vts {
     fn outgoing(&mut self, send: &mut Vec<(ShardId, Message)>) {
         self.published.close();
         self.claims.inquire(self.clock, send);
+        if !self.asking.is_empty() && self.publishes() {
+            let vector = self.vector();
+            send.extend(self.asking.drain(..).map(|from| (from, vector.clone())));
+        }
         send.append(&mut self.answers);
         // They are sent again over the next channel.
         if self.stamps.down {
@@ -450,6 +566,10 @@ impl Service<Vector> for Vts {
         let asks = self.snapshots.ask(self.options.batch, self.clock);
         send.extend((0..asks).map(|_| (self.oracle, Message::AskVector)));
     }
+}
+
+fn has_stamps(kept: &Kept) -> bool {
+    !matches!(kept, Kept::Pinned(stamps) | Kept::Over(stamps) | Kept::Claimed(stamps) if stamps.is_empty())
 }
 
 #[cfg(test)]
@@ -641,5 +761,59 @@ mod tests {
         client.finished(late, None);
         talk(&mut [(B, &mut b), (OTHER, &mut client), (ORACLE, &mut oracle)], NOTHING);
         assert_eq!(oracle.published.vector, [0, 1, 0, CLAIM]);
+    }
+    /// The same where shards log, with what a former life has kept.
+    fn logging(shard: ShardId, former: Option<&Vts>) -> Vts {
+        let mut vts = Vts::new(&SchemeConfig { clients: 3..5, logs: true, ..scheme_config(shard.0, 2) });
+        vts.tick(Timestamp(1));
+        let kept = former.map(Vts::kept).unwrap_or_default();
+        kept.into_iter().for_each(|kept| vts.restore(kept).expect("it has kept it"));
+        vts.restored();
+        vts
+    }
+
+    #[test]
+    fn an_oracle_that_comes_back_settles_all_that_was_claimed_before_it_tells_anything() {
+        let (mut a, mut b, mut oracle) = (logging(A, None), logging(B, None), logging(ORACLE, None));
+        [&mut a, &mut b].into_iter().for_each(|shard| shard.want_stamp(1));
+        talk(&mut [(A, &mut a), (B, &mut b), (ORACLE, &mut oracle)], NOTHING);
+        let written = a.take_stamp(1).expect("it has claimed some");
+        assert!(oracle.has_news() && b.take_stamp(1) == Some(pack(1, 1)));
+        // The oracle ends, and A's other life has read what B wrote there. B is about to write.
+        a.pinned(pack(1, 1));
+        let mut oracle = logging(ORACLE, Some(&oracle));
+        let mut a = logging(A, Some(&a));
+        connect((B, &mut b), (ORACLE, &mut oracle), Some(7));
+        b.snapshots.waiting.ask_ahead();
+        oracle.receive(B, &mut Message::AskVector, &mut Vec::new());
+        b.want_stamp(2);
+        let mut all = |oracle: &mut Vts, b: &mut Vts| {
+            talk(&mut [(A, &mut a), (B, b), (ORACLE, oracle)], NOTHING);
+            (a.over(written), oracle.publishes())
+        };
+        assert_eq!(all(&mut oracle, &mut b), (true, false), "B has not finished what it has stamped");
+        assert!(oracle.published.vector[0] == 0 && b.take_stamp(2).is_none());
+        b.finished(pack(1, 1), Some(&Vec::new()));
+        oracle.tick(Timestamp(1 + INQUIRE_NS));
+        assert_eq!(all(&mut oracle, &mut b), (true, true));
+        assert_eq!(oracle.published.vector, [CLAIM, CLAIM, 0, 0]);
+        assert_eq!(b.take_stamp(2), Some(pack(1, CLAIM + 1)), "of another claim");
+    }
+
+    #[test]
+    fn what_a_shard_has_told_others_its_next_life_knows() {
+        let mut a = logging(A, None);
+        a.pinned(pack(1, 3));
+        a.answer(ORACLE, &Message::Inquire { of: CLIENT, slot: 2, through: CLAIM, number: 1 }, false);
+        let kept = a.news();
+        assert_eq!(kept, [Kept::Pinned(vec![pack(1, 3)]), Kept::Over(vec![pack(2, CLAIM)])]);
+        assert!(!a.has_news());
+        a.pinned(pack(0, 4));
+        assert_eq!(a.news(), [Kept::Pinned(vec![pack(0, 4)])], "only what is new");
+        let mut next = logging(A, None);
+        kept.into_iter().for_each(|kept| next.restore(kept).expect("it has kept it"));
+        assert!(next.over(pack(2, CLAIM)) && next.readers == [0, 3]);
+        let foreign = Kept::Pinned(vec![pack(77, 1)]);
+        assert!(next.restore(foreign).is_err(), "there is no such slot");
     }
 }

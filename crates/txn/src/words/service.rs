@@ -8,11 +8,38 @@
 //! A shard asks its oracle in batches, from within its passes. A transaction parks a request at its
 //! own shard ([`Service::want_stamp`], [`Service::want_snapshot`]), [`Service::outgoing`] sends one
 //! message for all requests that have gathered, and the answer releases them.
+//!
+//! What a scheme knows and a process may not forget is in the shard's log, if shards log. Before the
+//! messages of a pass leave, the log has the scheme's [`Service::news`]; an image has all of it
+//! ([`Service::kept`]); and a shard that comes back gives it to the scheme again
+//! ([`Service::restore`]).
 
 use std::fmt::Debug;
 
-use plimsoll_types::wire::Wire;
+use plimsoll_types::wire::{Malformed, Wire};
 use plimsoll_types::{ShardId, Ticket, Timestamp};
+
+/// What the log of a shard has for the scheme.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Kept {
+    /// GTS, on the oracle: numbers up to this one may have been given out.
+    Reserved(u64),
+    /// VTS, on the oracle: of each slot, stamps up to this one may have been claimed.
+    Claimed(Vec<Timestamp>),
+    /// VTS: of these slots, the latest stamps that have validated reads or installed versions here.
+    Pinned(Vec<Timestamp>),
+    /// VTS: of these slots, the last stamps that it is too late to vote for here.
+    Over(Vec<Timestamp>),
+}
+
+plimsoll_types::wire!(
+    enum Kept {
+        Reserved(to) = 1,
+        Claimed(stamps) = 2,
+        Pinned(stamps) = 3,
+        Over(stamps) = 4,
+    }
+);
 
 /// An oracle's question about a coordinator that is gone: whether any of its attempts is undecided
 /// here.
@@ -30,7 +57,7 @@ pub struct Inquiry {
 /// coordinators collect under the scheme.
 pub trait Service<Observed> {
     /// The messages between a shard and the oracle.
-    type Message: Debug + Send + Wire + 'static;
+    type Message: Clone + Debug + Send + Wire + 'static;
 
     /// A transaction with this stamp has validated reads on this shard, or dropped its locks on
     /// them. For schemes that keep no marks beside records, but must order later writers of these
@@ -126,6 +153,31 @@ pub trait Service<Observed> {
         let _ = (from, released);
         unreachable!("no messages are sent, {message:?} is not one")
     }
+
+    /// Whether there is something that the log must have before the messages of this pass leave.
+    #[inline]
+    fn has_news(&self) -> bool {
+        false
+    }
+
+    /// What that is, once.
+    fn news(&mut self) -> Vec<Kept> {
+        Vec::new()
+    }
+
+    /// All that the log has for the scheme, for an image.
+    fn kept(&self) -> Vec<Kept> {
+        Vec::new()
+    }
+
+    /// Takes what the log has. What comes later in the log adds to what came before.
+    fn restore(&mut self, kept: Kept) -> Result<(), Malformed> {
+        let _ = kept;
+        Err(Malformed("what another timestamp scheme keeps"))
+    }
+
+    /// The log was read, and messages are received from now on.
+    fn restored(&mut self) {}
 
     /// If this is the oracle: how many outcomes were reported and have had their turn.
     fn published(&self) -> u64 {

@@ -59,7 +59,8 @@ pub struct Freshness {
 pub struct OracleOptions {
     /// One message carries all transactions of a shard that wait when it is sent.
     pub batch: bool,
-    /// VTS: one slot for a whole process that stays, instead of one slot per shard.
+    /// VTS: one slot for a whole process that stays, instead of one slot per shard. Where shards
+    /// log, each has a slot of its own.
     pub compress: bool,
     /// Snapshots come from a local, staler copy, which is fetched again in the background after
     /// each use.
@@ -105,6 +106,9 @@ pub struct SchemeConfig {
     /// How long the shard waits for news of another process's transaction that holds locks there,
     /// in nanoseconds.
     pub patience_ns: u64,
+    /// Whether shards with data log and their answers wait for that, so that transactions outlive
+    /// processes.
+    pub logs: bool,
 }
 
 impl SchemeConfig {
@@ -122,6 +126,7 @@ impl SchemeConfig {
             process_counter: Arc::default(),
             first_attempt: 1,
             patience_ns: PATIENCE_NS,
+            logs: false,
         }
     }
 
@@ -134,6 +139,11 @@ impl SchemeConfig {
     /// that is gone.
     pub(crate) fn holders(&self) -> impl Iterator<Item = ShardId> + use<> {
         (0..self.data_shards.min(self.clients.start) as u16).map(ShardId)
+    }
+
+    /// The shards that may coordinate transactions: those, and the clients'.
+    pub(crate) fn coordinators(&self) -> impl Iterator<Item = ShardId> + use<> {
+        self.holders().chain(self.clients.clone().map(|shard| ShardId(shard as u16)))
     }
 }
 

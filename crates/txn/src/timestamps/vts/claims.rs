@@ -3,8 +3,10 @@
 //! Shards of processes that stay have slots for ever. A *client* comes and goes; its place in the
 //! cluster has a slot, and it may stamp only with what it has *claimed* from the oracle: counters
 //! up to some number, a million at a time. A claim ends when the oracle has lost the client for a
-//! while, or when the place has another. Then all its stamps must get into the vector, and the
-//! oracle does not know which of them were used, by whom, or what they depend on:
+//! while, or when the place has another. If shards log, those with data come back in another life,
+//! and all of this holds for them too; then all claims end with the life of the oracle as well. All
+//! stamps of a claim that has ended must get into the vector, and the oracle does not know which of
+//! them were used, by whom, or what they depend on:
 //!
 //! 1. It asks every shard with data ([`super::Message::Inquire`]). From then on that shard lets
 //!    nobody vote with such a stamp ([`Service::over`](crate::service::Service::over)); it says so
@@ -21,12 +23,11 @@
 //! read on a shard after that was asked first.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{ShardId, Timestamp};
 
-use super::{Message, Vector, join};
+use super::{Message, Vector, join, pack};
 use crate::timestamp::SchemeConfig;
 
 /// So many counters are given out at a time.
@@ -43,10 +44,10 @@ pub(super) struct Over {
     pub dependencies: Vector,
 }
 
-/// A client's slot.
+/// The slot of a shard that claims.
 #[derive(Debug, Default)]
 struct Claim {
-    /// The life of who is connected at the client's place, or was last.
+    /// The life of who is connected at the shard's place, or was last.
     life: u64,
     /// The life that has claimed it; `None` if it is free.
     owner: Option<u64>,
@@ -65,42 +66,77 @@ struct Ending {
     number: u64,
     /// Whether it is the second.
     second: bool,
-    /// Whether anybody was asked: until then a client may come back.
+    /// Whether anybody was asked: until then the owner may come back.
     begun: bool,
     /// When to ask next, in nanoseconds; `None` if the oracle has made no pass since it lost the
-    /// client, and its clock is that of the last.
+    /// owner, and its clock is that of the last.
     next: Option<u64>,
     /// Shards that have not answered, or have something left.
     left: BTreeSet<ShardId>,
     dependencies: Vector,
 }
 
-/// The slots of all clients.
+/// The slots of all shards that claim.
 #[derive(Debug)]
 pub(super) struct Claims {
-    clients: Range<usize>,
+    /// The shards, in order.
+    claimers: Vec<ShardId>,
     /// How many slots come before theirs.
-    members: usize,
+    before: usize,
     holders: BTreeSet<ShardId>,
     patience_ns: u64,
     claims: Vec<Claim>,
     rounds: u64,
+    /// Whether there are claims that the log does not have.
+    news: bool,
 }
 
 impl Claims {
     pub(super) fn new(config: &SchemeConfig, members: usize) -> Claims {
+        let holders = config.holders().count();
+        let skipped = if config.logs { 0 } else { holders };
+        let claimers: Vec<ShardId> = config.coordinators().skip(skipped).collect();
         Claims {
-            clients: config.clients.clone(),
-            members,
+            before: if config.logs { 0 } else { members },
             holders: config.holders().collect(),
             patience_ns: config.patience_ns,
-            claims: config.clients.clone().map(|_| Claim::default()).collect(),
+            claims: claimers.iter().map(|_| Claim::default()).collect(),
+            claimers,
             rounds: 0,
+            news: false,
         }
     }
 
     fn of(&mut self, shard: ShardId) -> Option<&mut Claim> {
-        self.claims.get_mut(shard.index().checked_sub(self.clients.start)?)
+        self.claims.get_mut(self.claimers.binary_search(&shard).ok()?)
+    }
+
+    /// Whether there are claims that the log does not have.
+    pub(super) fn has_news(&self) -> bool {
+        self.news
+    }
+
+    /// The last stamps of all claims, if there are such.
+    pub(super) fn news(&mut self) -> Vec<Timestamp> {
+        match std::mem::take(&mut self.news) {
+            true => self.kept(),
+            false => Vec::new(),
+        }
+    }
+
+    /// The last stamps of all claims.
+    pub(super) fn kept(&self) -> Vec<Timestamp> {
+        let ends = (self.before..).zip(&self.claims).filter(|(_, claim)| claim.through > 0);
+        ends.map(|(slot, claim)| pack(slot, claim.through)).collect()
+    }
+
+    /// Claims of a former life of the oracle, which ended with it, were given out up to these.
+    pub(super) fn restored(&mut self, former: &Vector) {
+        for (claim, &through) in self.claims.iter_mut().zip(former.iter().skip(self.before)) {
+            if through > 0 {
+                (claim.through, claim.ending) = (through, Some(Ending::begins(Some(0))));
+            }
+        }
     }
 
     /// How many claims are over whose slots are not settled.
@@ -115,6 +151,10 @@ impl Claims {
         claim.wanted = 0;
         claim.life = life.unwrap_or(claim.life);
         let Some(owner) = claim.owner else { return };
+        if planted(Mutant::SlotKept) && life.is_some() {
+            (claim.owner, claim.ending) = (life, None);
+            return;
+        }
         match &mut claim.ending {
             // It has come back in time.
             ending if life == Some(owner) => {
@@ -122,33 +162,26 @@ impl Claims {
             }
             Some(ending) if !ending.begun && life.is_some() => ending.next = next,
             Some(_) => {}
-            None => {
-                claim.ending = Some(Ending {
-                    number: 0,
-                    second: false,
-                    begun: false,
-                    next,
-                    left: BTreeSet::new(),
-                    dependencies: Vector::new(),
-                });
-            }
+            None => claim.ending = Some(Ending::begins(next)),
         }
     }
 
-    /// A client wants counters. It may have to wait.
+    /// A shard wants counters. It may have to wait.
     pub(super) fn claim(&mut self, from: ShardId) -> Option<Message> {
         let claim = self.of(from)?;
         if claim.ending.is_some() {
             claim.wanted += 1;
             return None;
         }
-        Some(claim.grant())
+        let claimed = claim.grant();
+        self.news = true;
+        Some(claimed)
     }
 
     /// Asks about the claims that are over.
     pub(super) fn inquire(&mut self, clock: Timestamp, send: &mut Vec<(ShardId, Message)>) {
-        let clients = self.clients.clone().map(|shard| ShardId(shard as u16));
-        for (slot, (of, claim)) in (self.members..).zip(clients.zip(&mut self.claims)) {
+        let claimers = self.claimers.iter().copied();
+        for (slot, (of, claim)) in (self.before..).zip(claimers.zip(&mut self.claims)) {
             let Some(ending) = &mut claim.ending else { continue };
             if *ending.next.get_or_insert(clock.0 + self.patience_ns) > clock.0 {
                 continue;
@@ -195,16 +228,30 @@ impl Claims {
         }
         let ending = claim.ending.take()?;
         claim.owner = None;
-        let slot = self.members + place;
+        let slot = self.before + place;
         let over = Over { slot, through: claim.through, dependencies: ending.dependencies };
-        let client = ShardId((self.clients.start + place) as u16);
         let wanted = std::mem::take(&mut claim.wanted);
-        Some((over, (0..wanted).map(|_| (client, claim.grant())).collect()))
+        self.news |= wanted > 0;
+        Some((over, (0..wanted).map(|_| (self.claimers[place], claim.grant())).collect()))
     }
 
     /// When somebody is to be asked.
     pub(super) fn due(&self) -> Option<u64> {
         self.claims.iter().filter_map(|claim| claim.ending.as_ref()?.next).min()
+    }
+}
+
+impl Ending {
+    /// Shards are asked from this time on.
+    fn begins(next: Option<u64>) -> Ending {
+        Ending {
+            number: 0,
+            second: false,
+            begun: false,
+            next,
+            left: BTreeSet::new(),
+            dependencies: Vector::new(),
+        }
     }
 }
 
