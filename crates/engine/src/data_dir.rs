@@ -80,19 +80,20 @@ pub fn has_cut(pair: Pair) -> bool {
 }
 
 /// Whether the transactions of a pair are logged.
-pub fn is_logged(Pair { protocol, scheme }: Pair) -> bool {
-    protocol != Protocol::Rococo && matches!(scheme, Scheme::Dst | Scheme::None | Scheme::Rc)
+pub fn is_logged(pair: Pair) -> bool {
+    pair.protocol != Protocol::Rococo
 }
 
 impl Owner {
-    /// A database in one process. `new` is its number if the directory is new.
-    pub(crate) fn alone(pair: Pair, durability: Durability, shards: usize, new: u64) -> Owner {
+    /// A database in one process, whose shards are these with an oracle's. `new` is its number if
+    /// the directory is new.
+    pub(crate) fn alone(pair: Pair, durability: Durability, shards: Range<usize>, new: u64) -> Owner {
         let pair = pair.to_string();
         Owner {
             format: FORMAT,
             database: new,
             pair,
-            shards: 0..shards,
+            shards,
             node: None,
             durability,
             begun: false,
@@ -104,7 +105,7 @@ impl Owner {
     pub(crate) fn member(cluster: &Cluster, id: u16, shards: Range<usize>, new: u64) -> Owner {
         let checksum = format!("{:016x}", cluster.id);
         let node = Some(Member { id, cluster: cluster.name.clone(), checksum });
-        Owner { shards, node, ..Owner::alone(cluster.pair, cluster.durability, 0, new) }
+        Owner { node, ..Owner::alone(cluster.pair, cluster.durability, shards, new) }
     }
 
     /// What a shard's log belongs to.
@@ -119,7 +120,11 @@ impl Owner {
             return format!("format {format}, where this program has {FORMAT}");
         }
         match node {
-            None => format!("{} shards under {pair}, durability {durability}", shards.len()),
+            None => {
+                let oracle = Pair::parse(pair).is_ok_and(Pair::has_oracle);
+                let shards = shards.len().saturating_sub(usize::from(oracle));
+                format!("{shards} shards under {pair}, durability {durability}")
+            }
             Some(Member { id, cluster, checksum }) => {
                 format!("{} of cluster {cluster:?} with checksum {checksum}", Who::Node(*id))
             }

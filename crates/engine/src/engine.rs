@@ -193,8 +193,9 @@ impl Engine {
     ) -> Result<Engine, OpenError> {
         let clock = Clock::new().now().0;
         let new = RandomState::new().hash_one(clock);
-        let data = DataDir::open(path, pair, Owner::alone(pair, options.durability, options.shards, new))?;
         let part = Part::alone(options.shards, pair.has_oracle(), clock, true);
+        let owner = Owner::alone(pair, options.durability, part.shards.clone(), new);
+        let data = DataDir::open(path, pair, owner)?;
         let engine =
             Engine::alone(pair, Vec::new(), options, part, Some(data)).map_err(OpenError::Threads)?;
         let mut worked = Instant::now();
@@ -209,8 +210,8 @@ impl Engine {
             std::thread::sleep(Duration::from_millis(1));
         }
         // A table that was being made when the process ended may not be on all shards.
-        let by_shard: Vec<_> =
-            engine.shards().map(|shard| (shard, engine.on_shard(shard, |shard| shard.tables()))).collect();
+        let tables_of = |shard| (shard, engine.on_shard(shard, |shard| shard.tables()));
+        let by_shard: Vec<_> = engine.with_log().map(tables_of).collect();
         let most = by_shard.iter().max_by_key(|(_, tables)| tables.len());
         let there = most.map(|(_, tables)| tables.clone()).unwrap_or_default();
         for (shard, known) in by_shard {
@@ -237,7 +238,7 @@ impl Engine {
     /// Whether the shards of this process serve: they have read their logs, if they have any. Fails
     /// if one cannot be read, unless only its disk has failed: then it is read again.
     pub fn is_recovered(&self) -> Result<bool, OpenError> {
-        for shard in self.shards() {
+        for shard in self.with_log() {
             match self.on_shard(shard, |shard| (shard.serves(), shard.status().log)) {
                 (true, _) => {}
                 (false, Some(LogStatus { is_lost: true, failure: Some(why), .. })) => {
@@ -252,7 +253,7 @@ impl Engine {
     /// A shard of this process whose log cannot be read or written at the moment, and why.
     pub fn log_failure(&self) -> Option<(ShardId, String)> {
         self.notes.as_ref()?;
-        self.shards().find_map(|shard| Some((shard, self.on_shard(shard, |shard| shard.log_failure())?)))
+        self.with_log().find_map(|shard| Some((shard, self.on_shard(shard, |shard| shard.log_failure())?)))
     }
 
     /// Notes in the data directory, if there is one, that all shards have logs, and which other
@@ -511,6 +512,12 @@ impl Engine {
         self.shards.clone().map(|shard| ShardId(shard as u16))
     }
 
+    /// The shards of this process that have a log, if any has one: those that hold data, and the
+    /// oracle.
+    fn with_log(&self) -> impl Iterator<Item = ShardId> + Clone + use<> {
+        self.shards().chain(self.oracle())
+    }
+
     /// The oracle's shard, if it is in this process.
     pub fn oracle(&self) -> Option<ShardId> {
         let first = self.runtime.first().index();
@@ -526,7 +533,7 @@ impl Engine {
     /// Adds an empty table to the shards of this process. Transactions may use it once this has
     /// returned.
     pub fn create_table(&self, spec: TableSpec) -> TableId {
-        let shards: Vec<ShardId> = self.shards().chain(self.oracle()).collect();
+        let shards: Vec<ShardId> = self.with_log().collect();
         let mut layout = self.layout.write().unwrap_or_else(PoisonError::into_inner);
         for shard in shards {
             let spec = spec.clone();
@@ -598,7 +605,7 @@ impl Engine {
     /// Waits until everything that the shards of this process have done so far is on disk, if it is
     /// kept at all.
     fn wait_until_stable(&self) {
-        for shard in self.shards() {
+        for shard in self.with_log() {
             self.run_on(shard, |shard| async move { shard.stable().await });
         }
     }

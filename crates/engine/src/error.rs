@@ -196,7 +196,7 @@ impl fmt::Display for OpenError {
             OpenError::NotLogged(pair) => write!(
                 f,
                 "a database under {pair} does not outlive its process: leave the data directory out, or choose \
-                 occ, two_pl or client_2pc under dst, none or rc"
+                 occ, two_pl or client_2pc"
             ),
             OpenError::NoCut(pair) => write!(
                 f,

@@ -187,6 +187,42 @@ fn slots_that_have_moved_are_where_they_were() {
 }
 
 #[test]
+fn what_is_committed_under_an_oracle_is_there_again_and_can_be_overwritten() {
+    for pair in ["occ/gts", "two_pl/gts", "occ/vts", "two_pl/vts"] {
+        let path = directory(&pair.replace('/', "-"));
+        let pair = Pair::parse(pair).expect("it is a pair");
+        for life in 0..4u64 {
+            let mut schema = Schema::new();
+            let counts = TableSpec::new("count", IndexKind::Hash, Partitioning::Hash { bytes: 8 });
+            let counts = schema.add(counts).expect("it is the first");
+            let options =
+                Options { pair, shards: 3, pin: false, data_dir: Some(path.clone()), ..Options::default() };
+            let db = Database::open(schema, options).expect("it opens");
+            for round in 0..20 {
+                let expected = (life + round > 0).then(|| (20 * life + round).to_be_bytes().to_vec());
+                // A snapshot has what the oracle has published.
+                let begun = Instant::now();
+                loop {
+                    let snapshot = db.snapshot(Freshness::Newest).expect("it serves");
+                    let read = |key| snapshot.get(counts, &Key::of_u64(key)).expect("it serves");
+                    let first = read(0);
+                    assert!((1..8).all(|key| read(key) == first), "{pair}: all of it or nothing");
+                    if first == expected {
+                        break;
+                    }
+                    assert!(begun.elapsed() < Duration::from_secs(10), "{pair} {life} {round}: {first:?}");
+                }
+                let written = (20 * life + round + 1).to_be_bytes();
+                db.transact(|txn| (0..8).try_for_each(|key| txn.put(counts, &Key::of_u64(key), &written)))
+                    .expect("nobody is in the way");
+            }
+            db.close();
+        }
+        fs::remove_dir_all(&path).expect("it is here");
+    }
+}
+
+#[test]
 fn a_directory_is_opened_as_what_it_is() {
     let path = directory("owner");
     let options = |shards| Options { shards, data_dir: Some(path.clone()), ..Options::default() };
@@ -194,7 +230,7 @@ fn a_directory_is_opened_as_what_it_is() {
     drop(ledger::open(&path, 2, Durability::Sync).expect("it is new"));
     assert!(matches!(open(options(3)), Some(OpenError::OtherDatabase { .. })));
     let under_gts = Options { pair: Pair::parse("occ/gts").expect("it is a pair"), ..options(2) };
-    assert!(matches!(open(under_gts), Some(OpenError::NotLogged(_))));
+    assert!(matches!(open(under_gts), Some(OpenError::OtherDatabase { .. })));
     let nothing = Options { durability: Some(Durability::None), ..options(2) };
     assert!(matches!(open(nothing), Some(OpenError::DirectoryForNothing(_))));
     let nowhere = Options { durability: Some(Durability::Async), data_dir: None, ..options(2) };

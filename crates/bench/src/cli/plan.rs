@@ -350,7 +350,7 @@ impl BenchArgs {
         };
         if let Some(pair) = pairs.iter().find(|&&pair| !is_logged(pair)) {
             refuse!(
-                "--data-dir: what is committed under {pair} cannot be kept on disk; choose occ, two_pl or client_2pc under dst, none or rc"
+                "--data-dir: what is committed under {pair} cannot be kept on disk; choose occ, two_pl or client_2pc"
             );
         }
         if !directory.is_dir() {

@@ -100,7 +100,7 @@ pub(super) fn build(mut file: File, directory: &Path) -> Result<Cluster, Cluster
     if file.one_round && pair != (Pair { protocol: Protocol::Occ, scheme: Scheme::Dst }) {
         return content(format!("one_round has no effect under {pair}: leave it out, or choose occ and dst"));
     }
-    if file.durability != Durability::None && !is_logged(pair) {
+    if file.durability != Durability::None && (!is_logged(pair) || pair.has_oracle()) {
         return content(format!(
             "durability = \"{}\": what is committed under {pair} cannot be kept on disk; leave it out, or choose \
              occ, two_pl or client_2pc under dst, none or rc",
