@@ -54,6 +54,18 @@ fn oracles_crash_and_nothing_that_was_answered_is_lost() {
 }
 
 #[test]
+fn a_reader_does_not_ask_for_the_same_snapshot_again_within_a_step() {
+    // A shard comes back with versions that the oracle has not published; these worlds did not end.
+    for (seed, scheme, protocol) in [(395, "vts", "occ"), (955, "gts", "wait_die")] {
+        let knobs = vec![("crashes_per_s".to_owned(), "10".to_owned())];
+        let (scheme, protocol) = (Some(scheme), Some(protocol));
+        let selection = Selection { scheme, protocol, logs: true, knobs, ..Selection::default() };
+        let outcome = run(&Plan::drawn(seed, &selection).expect("the knob exists"), None);
+        assert_eq!(outcome.violations, [], "seed {seed}");
+    }
+}
+
+#[test]
 fn a_world_is_judged_when_the_shards_that_crashed_last_are_back() {
     // All clients are done before a shard that crashed serves again, or before the clock of the
     // first shard is where another has stamped.

@@ -5,8 +5,8 @@
 //! shard read the store directly; the reads of all others travel in one message per shard and
 //! stage. The snapshot is fixed at the beginning, so there is nothing to validate and no reason to
 //! abort. A long transaction lets others run between its pieces and continues at the same snapshot.
-//! If the snapshot is older than the watermark, which only a clock fault can cause, the transaction
-//! restarts silently.
+//! If the snapshot is older than the watermark, the transaction restarts silently. A clock fault can
+//! cause that, or a shard that has come back with newer versions than an oracle has published.
 //!
 //! RC uses the same code: its "snapshot" contains every version, so each read finds the newest
 //! committed one. It raises no marks and waits for no writer.
@@ -89,7 +89,11 @@ pub(crate) async fn at_snapshot<P: Protocol, E: Env<P>>(
         let result = everywhere(env, &snapshot, procedure, work).await;
         env.local(|node| node.base().release(held));
         match result {
-            Err(ReadFailure::TooOld) => env.local(|node| node.base().counters.read_only_restarts += 1),
+            Err(ReadFailure::TooOld) => {
+                env.local(|node| node.base().counters.read_only_restarts += 1);
+                // In this step the next snapshot would be the same one.
+                env.sleep(RETRY_NS).await;
+            }
             Err(unread) => return Err(unread.into_abort()),
             Ok(()) => return Ok(()),
         }
