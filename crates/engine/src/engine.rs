@@ -211,7 +211,7 @@ impl Engine {
         }
         // A table that was being made when the process ended may not be on all shards.
         let tables_of = |shard| (shard, engine.on_shard(shard, |shard| shard.tables()));
-        let by_shard: Vec<_> = engine.with_log().map(tables_of).collect();
+        let by_shard: Vec<_> = engine.with_oracle().map(tables_of).collect();
         let most = by_shard.iter().max_by_key(|(_, tables)| tables.len());
         let there = most.map(|(_, tables)| tables.clone()).unwrap_or_default();
         for (shard, known) in by_shard {
@@ -238,7 +238,7 @@ impl Engine {
     /// Whether the shards of this process serve: they have read their logs, if they have any. Fails
     /// if one cannot be read, unless only its disk has failed: then it is read again.
     pub fn is_recovered(&self) -> Result<bool, OpenError> {
-        for shard in self.with_log() {
+        for shard in self.with_oracle() {
             match self.on_shard(shard, |shard| (shard.serves(), shard.status().log)) {
                 (true, _) => {}
                 (false, Some(LogStatus { is_lost: true, failure: Some(why), .. })) => {
@@ -253,7 +253,7 @@ impl Engine {
     /// A shard of this process whose log cannot be read or written at the moment, and why.
     pub fn log_failure(&self) -> Option<(ShardId, String)> {
         self.notes.as_ref()?;
-        self.with_log().find_map(|shard| Some((shard, self.on_shard(shard, |shard| shard.log_failure())?)))
+        self.with_oracle().find_map(|shard| Some((shard, self.on_shard(shard, |shard| shard.log_failure())?)))
     }
 
     /// Notes in the data directory, if there is one, that all shards have logs, and which other
@@ -512,9 +512,8 @@ impl Engine {
         self.shards.clone().map(|shard| ShardId(shard as u16))
     }
 
-    /// The shards of this process that have a log, if any has one: those that hold data, and the
-    /// oracle.
-    fn with_log(&self) -> impl Iterator<Item = ShardId> + Clone + use<> {
+    /// The shards of this process that hold data, and the oracle's. If one has a log, all have.
+    fn with_oracle(&self) -> impl Iterator<Item = ShardId> + Clone + use<> {
         self.shards().chain(self.oracle())
     }
 
@@ -533,7 +532,7 @@ impl Engine {
     /// Adds an empty table to the shards of this process. Transactions may use it once this has
     /// returned.
     pub fn create_table(&self, spec: TableSpec) -> TableId {
-        let shards: Vec<ShardId> = self.with_log().collect();
+        let shards: Vec<ShardId> = self.with_oracle().collect();
         let mut layout = self.layout.write().unwrap_or_else(PoisonError::into_inner);
         for shard in shards {
             let spec = spec.clone();
@@ -605,7 +604,7 @@ impl Engine {
     /// Waits until everything that the shards of this process have done so far is on disk, if it is
     /// kept at all.
     fn wait_until_stable(&self) {
-        for shard in self.with_log() {
+        for shard in self.with_oracle() {
             self.run_on(shard, |shard| async move { shard.stable().await });
         }
     }

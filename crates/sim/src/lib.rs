@@ -15,7 +15,7 @@
 //!
 //! Machines with data crash if their shards keep logs ([`plan::Plan::logs`]).
 //!
-//! Left out: crashes of machines with data under gts, vts and ROCOCO, which have no logs yet.
+//! Left out: crashes of machines with data under ROCOCO, which has no logs yet.
 
 pub mod client;
 pub mod export;

@@ -11,7 +11,7 @@ use plimsoll_sim::workload::append::{Attempted, End, Operation};
 use serde_json::{Value, json};
 
 use crate::lists::Planned;
-use crate::scene::{account, balance, path, plimsoll};
+use crate::scene::{account, balance, path, pay, plimsoll};
 
 /// How many accounts there are, with 1,000 each.
 pub const ACCOUNTS: u64 = 40;
@@ -34,7 +34,7 @@ pub enum Load {
 /// A client that runs.
 pub struct Client {
     pub process: Child,
-    /// What the client says, for whoever looks for a fault.
+    /// The file with the output of the client, which a failure quotes.
     log: PathBuf,
 }
 
@@ -91,7 +91,7 @@ pub fn now() -> u64 {
     u64::try_from(since.as_nanos()).expect("it is earlier than 2500")
 }
 
-/// The rows of tables of the lists' worlds.
+/// The key of the note that a client makes of a move in a round.
 pub fn note(session: u32, round: u64) -> Key {
     Key::of_u64(u64::from(session) << 32 | round)
 }
@@ -108,7 +108,7 @@ pub fn over(directory: &Path) -> PathBuf {
 /// Appends to lists, moves money and looks at both until the world is over or this process is
 /// killed; what was begun and what came of it is written down.
 pub fn append() {
-    let told = std::env::var(CLIENT).expect("whoever starts a client says which");
+    let told = std::env::var(CLIENT).expect("the world names its client");
     let (session, directory) = told.split_once(' ').expect("a number and a directory");
     let (session, directory): (u32, _) = (session.parse().expect("a number"), Path::new(directory));
     let mut notes = File::create(notes(directory, session)).expect("there is room");
@@ -152,10 +152,7 @@ fn transfer(db: &Database, session: u32, round: u64) -> bool {
     let from = (u64::from(session) * 7 + round * 3) % ACCOUNTS;
     let to = (from + 1 + round % (ACCOUNTS - 1)) % ACCOUNTS;
     let moved = db.transact(|txn| -> Result<(), Error> {
-        let had = balance(txn.get(accounts, &account(from))?);
-        let other = balance(txn.get(accounts, &account(to))?);
-        txn.put(accounts, &account(from), &(had - 1).to_be_bytes())?;
-        txn.put(accounts, &account(to), &(other + 1).to_be_bytes())?;
+        pay(txn, accounts, from, to)?;
         txn.insert(entries, &note(session, round), b"moved")
     });
     let keys: Vec<Key> = (0..ACCOUNTS).map(account).collect();

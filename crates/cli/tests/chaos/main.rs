@@ -31,11 +31,11 @@ use std::process::Command;
 
 use story::World;
 
-/// So many processes are killed at least, if it is set.
+/// Worlds are run until this number of processes has been killed.
 const KILLS: &str = "PLIMSOLL_CHAOS_KILLS";
-/// The seed of the first world, and if [`KILLS`] is not set, of the only one.
+/// The seed of the first world; without [`KILLS`] it is the only one.
 const SEED: &str = "PLIMSOLL_CHAOS_SEED";
-/// How many processes are killed if nothing is said.
+/// The number of processes to be killed if neither is set.
 const SHORT: u64 = 12;
 
 fn number(name: &str) -> Option<u64> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use plimsoll::{Database, Error, Freshness, Key};
 
-use crate::scene::{Scene, account, balance, fill, path, plimsoll, refused, total};
+use crate::scene::{Scene, account, fill, path, pay, plimsoll, refused, total};
 use crate::waiting::until;
 
 const ACCOUNTS: u64 = 60;
@@ -44,10 +44,7 @@ fn moves(db: &Database, client: u64, stop: &AtomicBool) -> Vec<u64> {
             continue;
         }
         let moved = db.transact(|txn| -> Result<(), Error> {
-            let had = balance(txn.get(accounts, &account(from))?);
-            let other = balance(txn.get(accounts, &account(to))?);
-            txn.put(accounts, &account(from), &(had - 1).to_be_bytes())?;
-            txn.put(accounts, &account(to), &(other + 1).to_be_bytes())?;
+            pay(txn, accounts, from, to)?;
             txn.insert(entries, &number(client, round), b"moved")
         });
         match moved {

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
-use plimsoll::{Cluster, Database, Error, Freshness, Key, OpenError, Options, Txn};
+use plimsoll::{Cluster, Database, Error, Freshness, Key, OpenError, Options, TableId, Txn};
 use serde_json::Value;
 
 use crate::waiting::{PATIENCE, until};
@@ -223,6 +223,14 @@ pub fn balance(value: Option<Vec<u8>>) -> u64 {
     u64::from_be_bytes(value.expect("accounts stay").try_into().expect("a number"))
 }
 
+/// Moves one from an account to another.
+pub fn pay(txn: &mut Txn<'_>, accounts: TableId, from: u64, to: u64) -> Result<(), Error> {
+    let had = balance(txn.get(accounts, &account(from))?);
+    let other = balance(txn.get(accounts, &account(to))?);
+    txn.put(accounts, &account(from), &(had - 1).to_be_bytes())?;
+    txn.put(accounts, &account(to), &(other + 1).to_be_bytes())
+}
+
 /// Moves money between accounts that are on different shards, again and again, and looks at all of
 /// them.
 pub fn transfers(db: &Database, client: u64, accounts: u64, rounds: u64) {
@@ -232,13 +240,7 @@ pub fn transfers(db: &Database, client: u64, accounts: u64, rounds: u64) {
         if from == to {
             continue;
         }
-        db.transact(|txn| -> Result<(), Error> {
-            let had = balance(txn.get(table, &account(from))?);
-            let other = balance(txn.get(table, &account(to))?);
-            txn.put(table, &account(from), &(had - 1).to_be_bytes())?;
-            txn.put(table, &account(to), &(other + 1).to_be_bytes())
-        })
-        .unwrap();
+        db.transact(|txn| pay(txn, table, from, to)).unwrap();
         assert_eq!(total(db, accounts), accounts * 1000, "in every snapshot");
     }
 }

@@ -154,8 +154,8 @@ impl<W: World> Session<'_, W> {
         }
     }
 
-    /// The next rows of a query, at most so many, of a statement that has nothing to send
-    /// meanwhile.
+    /// Runs a query until it has made `count` rows or is over, for a statement that sends its client
+    /// nothing meanwhile. Returns the rows.
     pub(super) async fn next_rows(
         &mut self,
         query: &Query,

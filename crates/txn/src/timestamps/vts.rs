@@ -105,8 +105,9 @@ pub struct Vts {
     counter: Arc<AtomicU64>,
     /// The last that it may draw: the end of its claim.
     through: u64,
-    /// If it claims: what it has drawn and not finished.
-    drawn: BTreeSet<u64>,
+    /// The counters that it has drawn and not finished, if it has data and claims: such a shard is
+    /// asked about its own slot.
+    drawn: Option<BTreeSet<u64>>,
     /// Whether it wants more, and whether it has asked for them.
     wants: bool,
     stamps: Waiting,
@@ -200,9 +201,9 @@ impl Vts {
         // Relaxed: the counter orders nothing but itself; versions travel by message.
         let counter = self.counter.fetch_add(1, Ordering::Relaxed) + 1;
         assert!(counter <= self.through, "a shard stamps with what it has claimed");
-        if self.claiming {
-            self.drawn.insert(counter);
-            self.wants |= self.through - counter == CLAIM / 2;
+        self.wants |= self.claiming && self.through - counter == CLAIM / 2;
+        if let Some(drawn) = &mut self.drawn {
+            drawn.insert(counter);
         }
         pack(self.slot, counter)
     }
@@ -263,7 +264,7 @@ impl Scheme for Vts {
             clock: Timestamp::ZERO,
             counter,
             through: if claiming { 0 } else { u64::MAX },
-            drawn: BTreeSet::new(),
+            drawn: (config.logs && !is_client).then(BTreeSet::new),
             wants: false,
             stamps: Waiting::default(),
             arrived: BTreeMap::new(),
@@ -379,7 +380,9 @@ impl Service<Vector> for Vts {
 
     fn finished(&mut self, stamp: Timestamp, committed: Option<&Vector>) {
         let (slot, counter) = unpack(stamp);
-        self.drawn.remove(&counter);
+        if let Some(drawn) = &mut self.drawn {
+            drawn.remove(&counter);
+        }
         let counters = committed.into_iter().flatten().copied();
         let dependencies = (0..=u16::MAX).zip(counters).filter(|&(_, counter)| counter > 0).collect();
         let report = Arc::new(Report { counter, slot: slot as u16, dependencies });
@@ -435,7 +438,8 @@ impl Service<Vector> for Vts {
             if usize::from(slot) == self.slot {
                 // It has to make another claim; what it has stamped under this one goes on.
                 self.through = if self.through <= through { 0 } else { self.through };
-                left |= self.drawn.first().is_some_and(|&first| first <= through);
+                let first = self.drawn.as_ref().and_then(BTreeSet::first);
+                left |= first.is_some_and(|&first| first <= through);
             }
             let seen = (!left).then(|| self.readers.clone());
             self.answers.push((from, Message::Left { number, seen }));

@@ -1,9 +1,10 @@
-//! The numbers of the oracle: which are given out, who has them, and up to which all are reported.
+//! The oracle's counter: it gives numbers out, and knows who has which and which are reported.
 //!
-//! The state is small: `stable`, below which nothing is open; and of each number above, its owner.
-//! What survives the oracle is one number that bounds all of them (`reserved`). After a restart it
-//! is where counting begins (`first`), and those below it that somebody still has are a set by
-//! themselves.
+//! The counter keeps `stable`, up to which everything that this life has given out is reported, and
+//! an owner for each number above. One number survives the oracle, because it bounds all others
+//! (`reserved`). After a restart counting begins there (`first`). Numbers below `first` that somebody
+//! still has are a set of their own (`old`): as long as one of them may be open the oracle publishes
+//! nothing, although `stable` is above.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -19,9 +20,9 @@ const AHEAD: u64 = 1 << 16;
 /// The oracle's own state.
 #[derive(Debug, Default)]
 pub(super) struct Counter {
-    /// All numbers up to here are reported.
+    /// All numbers up to here that this life has given out are reported.
     pub(super) stable: u64,
-    /// Of the numbers above stable that were given out: who has it; `None` if it was reported.
+    /// The owner of each number above stable that was given out; `None` if it was reported.
     issued: VecDeque<Option<Owner>>,
     /// The log has it that numbers up to this one may be given out.
     reserved: u64,
