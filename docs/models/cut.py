@@ -18,7 +18,7 @@ Mutants:
   image_too_new     an image is taken whatever the cut is
   cut_not_on_disk   an image is taken when the shards have closed, and not when that is on disk
 
-Left out: eras, of which the simulator has mutants; what is not a record of these two.
+Left out: eras, which are in eras.py; what is not a record of these two.
 """
 
 from typing import NamedTuple, Optional

@@ -143,6 +143,11 @@ pub trait Participant: Messages + Sized {
     fn due(&mut self) -> Option<u64> {
         None
     }
+
+    /// Whether this life of the participant is over: its process shall start anew, as after a crash.
+    fn is_over(&mut self) -> bool {
+        false
+    }
 }
 
 /// A task on a shard.

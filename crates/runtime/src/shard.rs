@@ -374,6 +374,11 @@ impl<N: Participant> ShardEnv<N> {
         self.core.node.borrow_mut().suspect()
     }
 
+    /// See [`Participant::is_over`].
+    pub(crate) fn is_over(&self) -> bool {
+        self.core.node.borrow_mut().is_over()
+    }
+
     /// How many streams there are.
     pub(crate) fn streams(&self) -> usize {
         self.core.sockets.borrow().len()

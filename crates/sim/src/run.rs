@@ -29,7 +29,9 @@ use plimsoll_txn::pairs::Pair;
 use plimsoll_txn::with_pair;
 use plimsoll_types::history::{History, Install, Transaction as Recorded};
 use plimsoll_types::random::Rng;
-use plimsoll_types::{Key, Partitioning, Placement, SLOTS, ShardId, Slot, TableId, TableSpec, Timestamp};
+use plimsoll_types::{
+    Key, Partitioning, Placement, SLOTS, ShardId, Slot, TableId, TableSpec, Timestamp, TxnId,
+};
 use plimsoll_workloads::micro::{self, Micro};
 use plimsoll_workloads::smallbank::{self, SmallBank};
 use plimsoll_workloads::tpcc::{self, Tpcc};
@@ -304,8 +306,6 @@ pub(crate) struct Setting {
     recorder: Option<Recorder>,
     /// By shard: what it installed in all its lives, if shards log.
     lives: Vec<Rc<RefCell<Lives>>>,
-    /// When the first shard began each of its lives.
-    pub(crate) starts: Rc<RefCell<Vec<u64>>>,
     /// What watches timestamps, if transactions are ordered by them.
     pub(crate) online: Option<Rc<RefCell<Online>>>,
     /// See [`Outsider::told`].
@@ -352,7 +352,6 @@ impl Setting {
             moved: Rc::default(),
             recorder,
             lives: if plan.logs { lives } else { Vec::new() },
-            starts: Rc::default(),
             online,
             told: Rc::default(),
         }
@@ -434,12 +433,8 @@ impl Setting {
         self.keep_rows(plan);
         let (sink, ends) = (left.clone(), running.clone());
         let lives: Vec<Cell<usize>> = vec![Cell::new(0); self.shards];
-        let (starts, clock) = (self.starts.clone(), self.outsider());
         self.world.on_start(Box::new(move |shard| {
             let index = shard.shard().index();
-            if index == 0 {
-                starts.borrow_mut().push(clock.ended());
-            }
             // The oracle has no clients.
             let Some(begun) = lives.get(index) else { return };
             let life = begun.replace(begun.get() + 1);
@@ -666,25 +661,38 @@ fn audits(setting: &mut Setting, workload: &dyn AnyWorkload, left: &ClientResult
 }
 
 impl Setting {
-    /// Takes out of what clients have left what a database that went back to a cut has lost: what
-    /// was answered before, and has a timestamp above.
+    /// Takes out of what clients have left what a database that went back to a cut has lost: of what
+    /// has begun before all shards were back, that with a timestamp above, if nothing that it wrote
+    /// is there. What is there in part stays, and will be found wrong.
     fn lose(&self, left: &mut ClientResults) {
-        let Some(first) = self.lives.first() else { return };
-        let starts = self.starts.borrow();
-        for &(life, cut) in &first.borrow().cuts {
-            // Before it began all machines were down.
-            let Some(&start) = starts.get(life - 1) else { continue };
-            let is_lost =
-                |stamp: Option<Timestamp>, end: u64| end < start && stamp.is_some_and(|stamp| stamp > cut);
-            let lost: Vec<bool> = left.transactions.iter().map(|it| is_lost(it.timestamp, it.end)).collect();
-            left.lost += lost.iter().filter(|&&lost| lost).count() as u64;
-            // What they saw is noted along with them.
-            let mut of_transaction = lost.iter();
-            left.transactions.retain(|_| of_transaction.next() == Some(&false));
-            let mut of_transaction = lost.iter();
-            left.values.retain(|_| of_transaction.next() == Some(&false));
-            left.appended.retain(|it| !is_lost(it.timestamp, it.end));
+        let mut cuts: Vec<(u64, Timestamp)> =
+            self.lives.iter().flat_map(|lives| lives.borrow().cuts.clone()).collect();
+        // Of those that come later, the lowest.
+        cuts.sort_unstable();
+        for at in (1..cuts.len()).rev() {
+            cuts[at - 1].1 = cuts[at - 1].1.min(cuts[at].1);
         }
+        let is_above = |begin: u64, stamp: Timestamp| {
+            cuts.get(cuts.partition_point(|&(back, _)| back <= begin)).is_some_and(|&(_, cut)| stamp > cut)
+        };
+        let there: BTreeSet<TxnId> =
+            self.lives.iter().flat_map(|lives| lives.borrow().transactions()).collect();
+        let is_lost = |it: &Recorded| {
+            it.timestamp.is_some_and(|stamp| is_above(it.begin, stamp))
+                && (it.writes == Some(0) || !there.contains(&it.id))
+        };
+        let lost: Vec<bool> = left.transactions.iter().map(is_lost).collect();
+        left.lost += lost.iter().filter(|&&lost| lost).count() as u64;
+        let gone: BTreeSet<_> = (left.transactions.iter().zip(&lost))
+            .filter(|&(_, &lost)| lost)
+            .map(|(it, _)| (it.session, it.timestamp))
+            .collect();
+        // What they saw is noted along with them.
+        let mut of_transaction = lost.iter();
+        left.transactions.retain(|_| of_transaction.next() == Some(&false));
+        let mut of_transaction = lost.iter();
+        left.values.retain(|_| of_transaction.next() == Some(&false));
+        left.appended.retain(|it| it.timestamp.is_none() || !gone.contains(&(it.session, it.timestamp)));
     }
 
     /// Takes what all shards have installed.

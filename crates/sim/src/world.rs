@@ -171,10 +171,10 @@ pub(crate) struct Lives {
     before: BTreeMap<(u64, TxnId, ColumnGroup, Key), u64>,
     /// How often the shard came back from an image.
     pub(crate) from_images: u64,
-    /// How often it was made.
-    made: usize,
-    /// The cuts to which it went back, each with the number of the life that did, from 1 on.
-    pub(crate) cuts: Vec<(usize, Timestamp)>,
+    /// The cuts to which it went back, and when, in nanoseconds of the true time.
+    pub(crate) cuts: Vec<(u64, Timestamp)>,
+    /// What tells that time.
+    pub(crate) watch: Option<Watch>,
 }
 
 impl Lives {
@@ -197,10 +197,16 @@ impl Lives {
         self.installs.push((index, place, install.clone()));
     }
 
+    /// The transactions that have installed something.
+    pub(crate) fn transactions(&self) -> Vec<TxnId> {
+        self.installs.iter().map(|(.., install)| install.txn).collect()
+    }
+
     /// What is above a cut has never been; perhaps it is gone only now.
     fn goes_back(&mut self, cut: Timestamp, now: bool) {
         self.installs.retain(|(.., install)| install.stamp <= cut);
-        self.cuts.extend(now.then_some((self.made, cut)));
+        let now = self.watch.as_ref().filter(|_| now).map(|watch| watch.true_time().0);
+        self.cuts.extend(now.map(|now| (now, cut)));
     }
 }
 
@@ -297,7 +303,6 @@ impl Blueprint<'_> {
                             lives.borrow_mut().installed(index, install, &next);
                         }));
                         let identity = Identity { database, shard: shard as u16, lineage: 0 };
-                        cuts.borrow_mut().made += 1;
                         base.on_cut = Some(Box::new(move |cut, now| cuts.borrow_mut().goes_back(cut, now)));
                         base.log(identity, LOG, to_cut);
                     }
@@ -306,7 +311,8 @@ impl Blueprint<'_> {
                         base.log(Identity { database, shard: shard as u16, lineage: 0 }, LOG, to_cut);
                     }
                     // As a client's, it begins anew after a crash.
-                    _ if logs && !to_cut => base.others_log(),
+                    _ if to_cut => base.others_go_back(),
+                    _ if logs => base.others_log(),
                     _ => {}
                 }
                 P::new(base, options)
@@ -320,6 +326,8 @@ impl Blueprint<'_> {
         }
         if to_cut {
             world.crash_together();
+            let watch = world.observer();
+            self.lives.iter().for_each(|lives| lives.borrow_mut().watch = Some(watch.clone()));
         }
         // Rows are loaded first.
         world.spare(plan.logs);

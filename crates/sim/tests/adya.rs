@@ -318,7 +318,7 @@ fn both_checkers_find_the_same_cycles_in_worlds_with_planted_bugs() {
             AnswersUnstable | InstallsNotLogged | VotesNotLogged | OutcomesNotLogged | LocksNotRestored
             | CeilingForgotten | OneFate | LogRecycledEarly | ImageOfUnstable | VotesNotInImage
             | LockedNotInImage | ImageReadFromEnd | ClosesOverOwner | CutNotOnDisk | OwnCut | CutIgnored
-            | EraIgnored | EraNotLogged | ImageAboveCut | UnclosedToldOnce | LeavingNotLogged
+            | OldEraAnswers | EraNotLogged | ImageAboveCut | UnclosedToldOnce | LeavingNotLogged
             | ArrivalNotLogged | ParcelForgotten | ImageDuringMove | MapNotInImage | NumbersReused
             | PublishedTooHigh | OldNumberTaken | PinsLost | SlotKept => continue,
             // Our checker is told versions, and not what is in them.

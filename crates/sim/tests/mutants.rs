@@ -82,8 +82,8 @@ fn selection(mutant: Mutant) -> Selection {
         LocksNotRestored | OneFate => ("occ", ""),
         CeilingForgotten => ("occ", "dst"),
         LeavingNotLogged | ArrivalNotLogged | ParcelForgotten | ImageDuringMove | MapNotInImage => ("", ""),
-        ClosesOverOwner | CutNotOnDisk | OwnCut | CutIgnored | EraIgnored | EraNotLogged | ImageAboveCut
-        | UnclosedToldOnce => ("", "dst"),
+        ClosesOverOwner | CutNotOnDisk | OwnCut | CutIgnored | EraNotLogged | ImageAboveCut
+        | UnclosedToldOnce | OldEraAnswers => ("", "dst"),
         LogRecycledEarly | ImageOfUnstable | VotesNotInImage | LockedNotInImage | ImageReadFromEnd => {
             ("", "")
         }
@@ -158,8 +158,8 @@ fn selection(mutant: Mutant) -> Selection {
                 .into(),
             ..selected
         },
-        ClosesOverOwner | CutNotOnDisk | OwnCut | CutIgnored | EraIgnored | EraNotLogged | ImageAboveCut
-        | UnclosedToldOnce => Selection {
+        ClosesOverOwner | CutNotOnDisk | OwnCut | CutIgnored | EraNotLogged | ImageAboveCut | UnclosedToldOnce
+        | OldEraAnswers => Selection {
             logs: true,
             to_cut: true,
             knobs: [("crashes_per_s", "20"), ("down_ns", "20000000")]

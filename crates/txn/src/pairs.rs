@@ -28,6 +28,7 @@ use crate::logging;
 use crate::procedure::Scan;
 use crate::protocol::{self, Protocol as _};
 use crate::protocols;
+use crate::rounds;
 use crate::timestamp::{ReadOnly, Scheme as _};
 use crate::work::Footprint;
 
@@ -92,6 +93,7 @@ macro_rules! compile {
         impl Participant for $pair {
             fn begins(env: &ShardEnv<Self>) {
                 logging::begins(env);
+                rounds::follows(env);
                 Self::start_tasks(env);
             }
 
@@ -141,6 +143,10 @@ macro_rules! compile {
 
             fn due(&mut self) -> Option<u64> {
                 self.base().due()
+            }
+
+            fn is_over(&mut self) -> bool {
+                self.base().is_over()
             }
         }
 

@@ -214,8 +214,9 @@ mutants! {
     OwnCut = "own-cut",
     /// What is above the cut is kept.
     CutIgnored = "cut-ignored",
-    /// What was closed counts, whatever era it is of.
-    EraIgnored = "era-ignored",
+    /// A shard that serves does not go back when another one that has served the same era comes
+    /// back, and says that it has begun the next.
+    OldEraAnswers = "old-era-answers",
     /// The log does not say that an era has begun.
     EraNotLogged = "era-not-logged",
     /// An image counts although the cut has not passed what is in it.

@@ -311,13 +311,15 @@ impl<N: Participant> World<N> {
         }
     }
 
-    /// A machine crashes: what its disks still do, and what they are left with.
-    pub(super) fn crash_disks(&mut self, machine: usize) {
+    /// A machine crashes, or only its process: what its disks still do, and what they are left with.
+    pub(super) fn crash_disks(&mut self, machine: usize, may_lose_power: bool) {
         if !self.disks.exist() {
             return;
         }
         let power = &mut self.disks.power[machine];
-        let (fails, torn) = (power.chance(self.faults.power_failures), power.chance(self.faults.torn_writes));
+        let faults = &self.faults;
+        let (fails, torn) = (power.chance(faults.power_failures), power.chance(faults.torn_writes));
+        let fails = fails && may_lose_power;
         for index in self.residents(machine) {
             let shard = ShardId(index as u16);
             let disk = &mut self.disks.disks[index];

@@ -24,6 +24,9 @@ use crate::real::{CONVERSATION_NS, SPIN_NS};
 use crate::shard::{Batch, Outside, ShardClock, ShardEnv};
 use crate::{Env, Participant};
 
+/// After so long at most a process starts anew whose life is over, in virtual nanoseconds.
+const RESTART_NS: u64 = 5_000_000;
+
 /// What a shard is doing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
@@ -184,6 +187,10 @@ impl<N: Participant> World<N> {
         if self.ledger.is_some() {
             outbox.iter().for_each(|(to, _)| count(*to));
         }
+        if env.is_over() && !std::mem::replace(&mut self.machines[machine].restarts, true) {
+            let at_ns = now_ns + 1 + shard.cpu.below(RESTART_NS);
+            self.queue.push(at_ns, What::Restart { machine, life: shard.life });
+        }
         let (messages, polls, idle) = (worked.messages, worked.polls, worked.idle());
         if idle && !env.is_ready() && outbox.is_empty() && operations.is_empty() && self.ledger.is_none() {
             env.park();
@@ -315,8 +322,19 @@ impl<N: Participant> World<N> {
         }
     }
 
-    /// Shards of a machine that is down lose everything, but for what their disks keep.
-    pub(super) fn crash(&mut self, machine: usize) {
+    /// The process of a machine starts anew, as its shards have asked for.
+    pub(super) fn restart(&mut self, machine: usize, life: u32) {
+        let first = self.residents(machine).start;
+        if self.shards[first].life == life {
+            self.crash(machine, false);
+            self.start(machine);
+        }
+    }
+
+    /// Shards of a machine that is down lose everything, but for what their disks keep. Perhaps its
+    /// power fails as well.
+    pub(super) fn crash(&mut self, machine: usize, power: bool) {
+        self.machines[machine].restarts = false;
         for index in self.residents(machine) {
             let shard = &mut self.shards[index];
             shard.life += 1;
@@ -332,7 +350,7 @@ impl<N: Participant> World<N> {
             }
         }
         self.crash_streams(machine);
-        self.crash_disks(machine);
+        self.crash_disks(machine, power);
     }
 
     /// The shards of a machine start, for the first time or again.

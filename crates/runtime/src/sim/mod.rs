@@ -112,6 +112,8 @@ enum What {
     Transfer { shard: ShardId, turn: u32 },
     /// The next fault begins.
     Nemesis,
+    /// The process of a machine starts anew, unless it has crashed since.
+    Restart { machine: usize, life: u32 },
     /// A fault ends.
     End { index: u32 },
 }
@@ -188,6 +190,8 @@ struct Machine {
     /// How many faults make it stand still, and how many keep it down.
     paused: u32,
     down: u32,
+    /// Whether its process is about to start anew.
+    restarts: bool,
     /// If there are fewer than shards.
     threads: Option<Threads>,
 }
@@ -254,7 +258,7 @@ impl<N: Participant> World<N> {
             let (offset_ns, drift_ppm) = (draw.around(faults.offset_ns), draw.around(faults.drift_ppm));
             let fewer = |costs: &Costs<N>| costs.threads.filter(|&threads| threads < per_machine);
             let threads = costs.as_ref().and_then(fewer).map(Threads::new);
-            Machine { clock: Clock::new(offset_ns, drift_ppm), paused: 0, down: 0, threads }
+            Machine { clock: Clock::new(offset_ns, drift_ppm), paused: 0, down: 0, restarts: false, threads }
         };
         let mut world = World {
             seed,
@@ -402,6 +406,7 @@ impl<N: Participant> World<N> {
             What::Resend { from, to } => self.resend(from, to),
             What::Segment { flight } => self.segment_arrives(flight),
             What::Transfer { shard, turn } => self.end_operation(shard, turn),
+            What::Restart { machine, life } => self.restart(machine, life),
             What::Nemesis => self.strike(),
             What::End { index } => self.end(index),
         }
@@ -456,7 +461,7 @@ impl<N: Participant> World<N> {
         }
     }
 
-    /// Has all machines crash at a time, instead of one.
+    /// Has all machines crash at a time now and then, instead of one.
     pub fn crash_together(&mut self) {
         if let Some(nemesis) = &mut self.nemesis {
             nemesis.together = true;
@@ -601,7 +606,7 @@ impl<N: Participant> World<N> {
     fn goes_down(&mut self, machine: usize) {
         self.machines[machine].down += 1;
         if self.machines[machine].down == 1 {
-            self.crash(machine);
+            self.crash(machine, true);
         }
     }
 

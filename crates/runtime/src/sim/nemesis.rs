@@ -14,6 +14,9 @@ use super::draw::Draw;
 use super::faults::Faults;
 use plimsoll_types::ShardId;
 
+/// How many of the crashes are of all machines, where some are.
+const TOGETHER: f64 = 0.25;
+
 /// A direction from one machine to another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Link {
@@ -109,7 +112,7 @@ pub(super) struct Nemesis {
     machines: u64,
     /// Those that crash.
     pub(super) mortal: Range<usize>,
-    /// Whether one never crashes without the others.
+    /// Whether all of them crash together now and then.
     pub(super) together: bool,
     shards: u64,
     shards_per_machine: u64,
@@ -210,7 +213,7 @@ impl Nemesis {
                 Fault::FutureStamp(from, to)
             }
             Kind::Pause => Fault::Pause(self.machine(draw)),
-            Kind::Crash if self.together => Fault::Blackout,
+            Kind::Crash if self.together && draw.chance(TOGETHER) => Fault::Blackout,
             Kind::Crash => {
                 let Range { start, end } = self.mortal;
                 Fault::Crash(start + draw.below((end - start) as u64) as usize)

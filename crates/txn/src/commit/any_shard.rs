@@ -53,6 +53,9 @@ pub trait AnyShard: Tasks {
     /// Whether transactions may begin here: the shard's log, if it has one, was read.
     fn serves(&self) -> bool;
 
+    /// See [`Base::is_over`](crate::base::Base::is_over).
+    fn is_over(&self) -> bool;
+
     /// Why the shard's log could not be read, or written last, if so.
     fn log_failure(&self) -> Option<String>;
 
@@ -343,6 +346,10 @@ impl<P: AnyPair> AnyShard for ShardEnv<P> {
 
     fn serves(&self) -> bool {
         self.local(|node| node.base().serves_transactions())
+    }
+
+    fn is_over(&self) -> bool {
+        self.local(|node| node.base().is_over())
     }
 
     fn log_failure(&self) -> Option<String> {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use plimsoll_replication::{Identity, ImageError, Log, LogError, Settings, images};
 use plimsoll_runtime::{Disk, Env};
 
+use crate::cut::Next;
 use crate::imaging;
 use crate::protocol::Protocol;
 use crate::rounds;
@@ -16,6 +17,8 @@ use crate::rounds;
 /// How long the task waits before it reads again what could not be read, or writes again what could
 /// not be written, in nanoseconds.
 const RETRY_NS: u64 = 100_000_000;
+/// How long a shard that comes back waits before it asks the others again, in nanoseconds.
+const AGAIN_NS: u64 = 2_000_000;
 /// How far a clock is behind a shard's ceiling after a restart at most, in nanoseconds, unless it
 /// was set back.
 const BEHIND_NS: u64 = 2_000_000_000;
@@ -36,18 +39,9 @@ pub(crate) fn begins<P: Protocol, E: Env<P>>(env: &E) {
                 Ok(()) => env.appended().await,
                 Err(_) => env.sleep(RETRY_NS).await,
             }
-            let (entries, head) = env.local(|node| node.base().take_entries());
-            if entries.is_empty() {
+            if !write(&env, &mut log).await {
                 continue;
             }
-            let begun = env.clock();
-            while let Err(why) = log.append(&entries).await {
-                env.local(|node| node.base().log_failed(why.to_string()));
-                env.sleep(RETRY_NS).await;
-            }
-            let now = env.clock();
-            let took_ns = now.0.saturating_sub(begun.0);
-            env.local(|node| node.base().now_stable(head, took_ns, now, log.writes()));
             if let Some(below) = env.local(|node| node.base().needless()) {
                 // What cannot be recycled now is when the next image is there.
                 let _ = log.recycle(below).await;
@@ -56,6 +50,23 @@ pub(crate) fn begins<P: Protocol, E: Env<P>>(env: &E) {
             rounds::begins(&env);
         }
     });
+}
+
+/// Writes what passes have appended, if anything. Returns whether there was something.
+async fn write<P: Protocol, E: Env<P>>(env: &E, log: &mut Log) -> bool {
+    let (entries, head) = env.local(|node| node.base().take_entries());
+    if entries.is_empty() {
+        return false;
+    }
+    let begun = env.clock();
+    while let Err(why) = log.append(&entries).await {
+        env.local(|node| node.base().log_failed(why.to_string()));
+        env.sleep(RETRY_NS).await;
+    }
+    let now = env.clock();
+    let took_ns = now.0.saturating_sub(begun.0);
+    env.local(|node| node.base().now_stable(head, took_ns, now, log.writes()));
+    true
 }
 
 /// Why a shard cannot come back.
@@ -85,7 +96,7 @@ async fn open<P: Protocol, E: Env<P>>(
     identity: Identity,
     settings: Settings,
 ) -> Option<Log> {
-    let log = loop {
+    let mut log = loop {
         match read(env, disk, identity, settings).await {
             Ok(log) => break log,
             Err(Failure { why, is_of_disk: true }) => env.local(|node| node.base().log_failed(why)),
@@ -109,10 +120,6 @@ async fn open<P: Protocol, E: Env<P>>(
             return None;
         }
     };
-    if let Err(why) = rounds::agree(env).await {
-        env.local(|node| node.base().log_lost(format!("the log is damaged: {}", why.0)));
-        return None;
-    }
     // No snapshot of this life may begin below what was read or answered before.
     while env.clock() < least {
         let behind_ns = least.0 - env.clock().0;
@@ -123,8 +130,23 @@ async fn open<P: Protocol, E: Env<P>>(
         }
         env.sleep(behind_ns.min(BEHIND_NS)).await;
     }
-    env.local(|node| node.base().open());
-    Some(log)
+    env.local(|node| node.base().has_read());
+    loop {
+        // Nobody hears of an era before it is on disk, and what was loaded meanwhile holds back all.
+        if env.local(|node| node.base().has_appended()) {
+            env.appended().await;
+            write(env, &mut log).await;
+        }
+        match rounds::comes_back(env).await {
+            Ok(Next::Serves) => return Some(log),
+            Ok(Next::Waits) => env.sleep(AGAIN_NS).await,
+            Ok(Next::Begins(_)) => {}
+            Err(why) => {
+                env.local(|node| node.base().log_lost(format!("the log is damaged: {}", why.0)));
+                return None;
+            }
+        }
+    }
 }
 
 /// Reads the newest image that can be read, and the log behind it; without any image, the log from

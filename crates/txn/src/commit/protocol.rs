@@ -357,10 +357,16 @@ pub(crate) fn handle<P: Protocol>(
 ) -> Handled<P::Reply> {
     // Shards come back together, so each says how far its log goes while the others wait for that.
     // Messages of the scheme wait elsewhere: they are dropped if their channel is reset.
-    let may_wait =
-        |request: &P::Request| !matches!(request, Envelope::Common(Common::Standing | Common::Scheme(_)));
-    if shard.base().journal.as_mut().is_some_and(|journal| may_wait(request) && journal.holds(ticket)) {
-        return Handled::Wait;
+    let may_wait = |request: &P::Request| {
+        !matches!(request, Envelope::Common(Common::Standing(_) | Common::Scheme(_)))
+    };
+    if let Some(journal) = &mut shard.base().journal {
+        if journal.is_obsolete(ticket) {
+            return Handled::Done;
+        }
+        if may_wait(request) && journal.holds(from, ticket) {
+            return Handled::Wait;
+        }
     }
     match request {
         Envelope::Common(common) => shard.handle_common(from, common, ticket).map(Answer::Common),

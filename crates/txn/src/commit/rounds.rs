@@ -2,33 +2,64 @@
 //! come back, and in the rounds that advance the cut.
 
 use plimsoll_runtime::{Env, Unknown};
-use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::wire::Malformed;
 use plimsoll_types::{ShardId, Timestamp};
 
-use crate::cut::PERIOD_NS;
+use crate::cut::{Next, PERIOD_NS};
 use crate::envelope::{Answer, Envelope};
-use crate::messages::{Common, CommonReply, Standing};
+use crate::messages::{Comeback, Common, CommonReply};
 use crate::protocol::Protocol;
 
-/// Begins a new era with all other shards, if the log goes to a cut.
-pub(crate) async fn agree<P: Protocol, E: Env<P>>(env: &E) -> Result<(), Malformed> {
-    let Some(own) = env.local(|node| node.base().has_read()) else { return Ok(()) };
-    let mut standings = vec![own];
-    let others = shards(env).into_iter().filter(|&shard| shard != env.shard());
-    let calls: Vec<_> = others.map(|shard| (shard, ask(env, shard, Common::Standing))).collect();
-    for (shard, call) in calls {
-        let mut answer = call.await;
-        standings.push(loop {
-            if let Ok(CommonReply::Standing(standing)) = answer {
-                break standing;
+/// A step of the way back of a shard that has read its log: asks all other shards how far theirs
+/// go, and begins an era with them, or serves.
+pub(crate) async fn comes_back<P: Protocol, E: Env<P>>(env: &E) -> Result<Next, Malformed> {
+    let Some(own) = env.local(|node| node.base().asks_all()) else {
+        env.local(|node| node.base().open());
+        return Ok(Next::Serves);
+    };
+    match ask_all(env, || Common::Standing(own)).await {
+        Some(others) => env.local(|node| node.base().heard_all(&others)),
+        None => {
+            env.sleep(PERIOD_NS).await;
+            Ok(Next::Waits)
+        }
+    }
+}
+
+/// Lets a shard without data serve when all that have some serve the same era.
+pub(crate) fn follows<P: Protocol, E: Env<P>>(env: &E) {
+    if !env.local(|node| node.base().follows()) {
+        return;
+    }
+    let env = env.clone();
+    env.clone().spawn(async move {
+        loop {
+            let all = ask_all(&env, || Common::Era).await;
+            if let Some([first, others @ ..]) = all.as_deref()
+                && others.iter().all(|other| other.standing.era == first.standing.era)
+            {
+                return env.local(|node| node.base().follows_era());
             }
             env.sleep(PERIOD_NS).await;
-            answer = ask(env, shard, Common::Standing).await;
-        });
+        }
+    });
+}
+
+/// Asks all other shards with data; `None` if one of them cannot be reached.
+async fn ask_all<P: Protocol, E: Env<P>>(
+    env: &E,
+    request: impl Fn() -> Common<P::Scheme>,
+) -> Option<Vec<Comeback>> {
+    let others = shards(env).into_iter().filter(|&shard| shard != env.shard());
+    let calls: Vec<_> = others.map(|shard| ask(env, shard, request())).collect();
+    let mut told = Some(Vec::with_capacity(calls.len()));
+    for call in calls {
+        match (call.await, &mut told) {
+            (Ok(CommonReply::Standing(comeback)), Some(told)) => told.push(comeback),
+            _ => told = None,
+        }
     }
-    let all = if planted(Mutant::OwnCut) { &[own] } else { &*standings };
-    env.local(|node| node.base().begin_era(Standing::next(all)))
+    told
 }
 
 /// Tells the first shard that there is a stamp above the cut, if it has not heard of one; on the

@@ -15,7 +15,7 @@ use plimsoll_types::mutants::{Mutant, planted};
 use crate::attempt::Attempt;
 use crate::ballot::Votes;
 use crate::fetched::ReadRef;
-use crate::journal::Journal;
+use crate::journal::{Follows, Journal};
 use crate::messages::Common;
 use crate::room::{Memory, Room, grown_bytes};
 use crate::slots::Moves;
@@ -278,6 +278,7 @@ pub struct Base<S: Scheme> {
     pub(crate) room: Room,
     /// What the shard writes to its log, if it has one.
     pub(crate) journal: Option<Box<Journal>>,
+    pub(super) follows: Follows,
     pub(crate) moves: Moves<S>,
     pub(crate) layout: Layout,
     /// The shard where this one reads tables that are on every shard.
@@ -352,6 +353,7 @@ impl<S: Scheme> Base<S> {
             votes: Votes::new(config, layout.processes.clone()),
             room: Room::default(),
             journal: None,
+            follows: Follows::Nobody,
             moves: Moves::new(config.patience_ns),
             copies: layout.copies(config.shard),
             has_copies: layout.copies(config.shard) == config.shard,
@@ -677,6 +679,7 @@ impl<S: Scheme> Base<S> {
     /// The channel to a shard of another process was connected, in this life, or was reset
     /// (`None`).
     pub(crate) fn connected(&mut self, peer: ShardId, life: Option<u64>) {
+        self.follow(peer, life);
         let news = self.votes.connected(peer, life);
         if let Some((_, up)) = self.listeners.iter_mut().find(|(listener, _)| *listener == peer) {
             *up = life.is_some();

@@ -126,7 +126,8 @@ impl<S: Scheme> Base<S> {
                 }
                 return Handled::Done;
             }
-            Common::Standing => return self.tell_standing(from, ticket),
+            Common::Standing(comeback) => return self.tell_standing(from, *comeback, ticket),
+            Common::Era => return self.tell_era(),
             Common::Close { to, known } => return self.close(from, *to, *known, ticket),
             Common::Unclosed => {
                 self.note_unclosed(from);

@@ -20,17 +20,43 @@
 //!
 //! *Coming back.* A shard reads its log and learns how far that goes, its *standing*
 //! ([`Standing`](crate::messages::Standing)). The shard keeps installs above the last cut that the
-//! log tells of, because it cannot know yet whether they are above the cut of all. Then all shards
-//! tell each other their standings, compute the same cut from them, and install up to it. They drop
-//! the rest, and a new *era* begins: an entry of the log says so, because the log still has what
-//! was dropped. A log that tells of a higher cut than all shards come to shows that another log has
-//! lost what was on disk, and is refused.
+//! log tells of, because it cannot know yet whether they are above the cut of all. Then it asks all
+//! other shards for their standings, again and again until it may serve, and tells them its own. A
+//! new *era* begins: the shard installs up to the cut, drops the rest, and logs that the era has
+//! begun, because the log still has what was dropped. What a shard does next follows from the
+//! answers of all others ([`after`]):
+//!
+//! 1. Another shard is in a later era: this one begins the same.
+//! 2. Another is in an earlier era: this one waits.
+//! 3. All are in the same era, which a former life of this shard has begun: the shard begins the
+//!    next. Its cut is the smallest timestamp at which one of them has closed on disk.
+//! 4. All are in the same era, and all their present lives have begun it: the shard serves. Until
+//!    then requests wait.
+//!
+//! *Survivors.* A shard that serves an era and is asked by one that has not begun it does not
+//! answer. Its life is over ([`Base::is_over`]): its process starts anew, as after a crash, and goes
+//! back as well. So a crash of one takes all back to the cut, as soon as that one is back.
+//!
+//! *Why all come to the same cut.* No shard serves an era that a present life has found on its disk,
+//! because rule 4 asks for lives that have begun it themselves. A shard that has answered such a
+//! life does not serve by answers from before: it asks all again, and finds that life, or what came
+//! after it (`doubted`). Thus where the shards of an era have closed is fixed once it has been told,
+//! every shard that begins the next era comes to the same cut, and rule 1 finds one to adopt. A
+//! crash at any moment changes nothing of that: what was told was on disk. A model searches all
+//! interleavings of these rules (`docs/models/eras.py`). A log that tells of a higher cut than all
+//! shards come to shows that another log has lost what was on disk, and is refused.
+//!
+//! *Shards without data*, those of clients, outlive eras. What they have read in one must not meet
+//! what they read in the next. So they ask all shards with data which era they serve, begin when all
+//! have named the same, and are over when one of these shards comes back ([`Follows`]). What lives
+//! of before have sent is not handled ([`Journal::is_obsolete`]).
 //!
 //! Example. A's log has T1@100 and `Closed{90}`, B's has T1@100, T2@105, which has read T1 on A,
-//! and `Closed{110}`. The cut is 90: neither T1 nor T2 is there. B's log goes on with `Era{1, 90}`,
-//! behind which nothing of the former era counts, and the cut is 90 until A has begun era 1 as well
-//! and closed in it. If B crashes again before that, A's standing is of era 0 and says 95: then the
-//! cut is where era 1 began, 90, since B has dropped what was above.
+//! and `Closed{110}`. A crashes. It comes back in era 0, and asks B, which serves era 0: B's process
+//! starts anew. Both tell how far their logs go, and the cut is 90: neither T1 nor T2 is there. Both
+//! logs go on with `Era{1, 90}`, behind which nothing of the former era counts. If B crashes before
+//! that is on its disk, it comes back in era 0, finds A in era 1, and begins it with A's cut. A has
+//! waited meanwhile.
 //!
 //! Tables and loaded rows have no stamps, and no cut takes them back: nothing leaves the shard
 //! before they are on disk. Nor does anything while the log is too far behind.
@@ -48,13 +74,42 @@ use plimsoll_types::wire::Malformed;
 use plimsoll_types::{ShardId, Ticket, Timestamp};
 
 use crate::base::Base;
-use crate::journal::{Cut, Journal, LoggedInstall, Record};
-use crate::messages::{CommonReply, Standing};
+use crate::journal::{Cut, Follows, Journal, LoggedInstall, Record};
+use crate::messages::{Comeback, CommonReply, Standing};
 use crate::timestamp::Scheme;
 
 /// How far behind its clock the first shard has all close, and time between two rounds, in
 /// nanoseconds.
 pub(crate) const PERIOD_NS: u64 = 20_000_000;
+
+/// What a shard does that comes back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Next {
+    /// It begins an era.
+    Begins(Standing),
+    /// It asks again.
+    Waits,
+    /// It serves.
+    Serves,
+}
+
+/// What a shard does next whose log goes that far, when all others have told it the same.
+pub(crate) fn after(own: Comeback, others: &[Comeback]) -> Next {
+    let Standing { era, closed, .. } = own.standing;
+    let of_others = || others.iter().map(|other| other.standing);
+    if let Some(later) = of_others().find(|other| other.era > era) {
+        return Next::Begins(Standing { closed: later.base, ..later });
+    }
+    if of_others().any(|other| other.era < era) {
+        return Next::Waits;
+    }
+    if !own.begun {
+        let all = of_others().filter(|_| !planted(Mutant::OwnCut));
+        let cut = all.fold(closed, |cut, other| cut.min(other.closed));
+        return Next::Begins(Standing { era: era + 1, base: cut, closed: cut });
+    }
+    if others.iter().all(|other| other.begun) { Next::Serves } else { Next::Waits }
+}
 
 impl<S: Scheme> Base<S> {
     fn cut_mut(&mut self) -> Option<&mut Cut> {
@@ -72,19 +127,86 @@ impl<S: Scheme> Base<S> {
         cut.map_or(0, |cut| cut.standing.era)
     }
 
-    /// A shard asks how far this one's log goes.
-    pub(super) fn tell_standing(&mut self, from: ShardId, ticket: Ticket) -> Handled<CommonReply<S>> {
+    /// A shard that comes back asks how far this one's log goes.
+    pub(super) fn tell_standing(
+        &mut self,
+        from: ShardId,
+        asker: Comeback,
+        ticket: Ticket,
+    ) -> Handled<CommonReply<S>> {
         if !self.layout.placement.is_holder(from) {
             return Handled::Done;
         }
-        let Some(cut) = self.cut_mut() else { return Handled::Done };
-        match cut.read {
-            Some(standing) => Handled::Reply(CommonReply::Standing(standing)),
-            None => {
-                cut.asking.push(ticket);
-                Handled::Wait
-            }
+        let Some(journal) = &mut self.journal else { return Handled::Done };
+        let serves = !journal.recovering;
+        let Some(cut) = &mut journal.cut else { return Handled::Done };
+        if !cut.has_read {
+            cut.asking.push(ticket);
+            return Handled::Wait;
         }
+        let mut comeback = cut.comeback();
+        if !asker.begun || asker.standing.era != cut.standing.era {
+            if serves && !planted(Mutant::OldEraAnswers) {
+                // The end of this life is the answer.
+                cut.over = true;
+                return Handled::Wait;
+            }
+            if serves {
+                comeback.standing.era = asker.standing.era;
+            }
+            cut.doubted = true;
+        }
+        Handled::Reply(CommonReply::Standing(comeback))
+    }
+
+    /// A shard without data asks which era this one serves.
+    pub(super) fn tell_era(&mut self) -> Handled<CommonReply<S>> {
+        let comeback = self.cut_mut().map(|cut| cut.comeback());
+        comeback.map_or(Handled::Done, |comeback| Handled::Reply(CommonReply::Standing(comeback)))
+    }
+
+    /// Whether this life is over, because another shard has come back. The process starts anew.
+    pub fn is_over(&self) -> bool {
+        let cut = self.journal.as_ref().and_then(|journal| journal.cut.as_ref());
+        self.follows == Follows::Gone || cut.is_some_and(|cut| cut.over)
+    }
+
+    /// This shard has no data, and the shards that have some go back to a cut when one of them has
+    /// crashed.
+    pub fn others_go_back(&mut self) {
+        self.follows = Follows::Nothing;
+    }
+
+    /// Whether the shard has to learn which era the others serve.
+    pub(crate) fn follows(&self) -> bool {
+        self.follows == Follows::Nothing
+    }
+
+    /// All shards with data serve the same era.
+    pub(crate) fn follows_era(&mut self) {
+        if self.follows() {
+            self.follows = Follows::Era;
+        }
+    }
+
+    /// The channel to a shard was connected, in this life, or was reset.
+    pub(crate) fn follow(&mut self, peer: ShardId, life: Option<u64>) {
+        let Some(life) = life else { return self.forget_requests(peer) };
+        let known = self.votes.life(peer);
+        let is_news = known != 0 && known != life && self.layout.placement.is_holder(peer);
+        if is_news && self.follows != Follows::Nobody {
+            self.follows = Follows::Gone;
+        }
+    }
+
+    /// What a shard has sent before its channel was reset is not handled if it waits until this
+    /// shard serves: it may be of another era.
+    fn forget_requests(&mut self, of: ShardId) {
+        let Some(journal) = self.journal.as_mut().filter(|journal| journal.cut.is_some()) else { return };
+        let obsolete = journal.waiting.extract_if(.., |(from, _)| *from == of).map(|(_, ticket)| ticket);
+        let obsolete: Vec<Ticket> = obsolete.collect();
+        self.released.extend(&obsolete);
+        journal.obsolete.extend(obsolete);
     }
 
     /// The first shard asks to close.
@@ -193,12 +315,40 @@ impl<S: Scheme> Base<S> {
         !cut.rounds
     }
 
-    /// The log was read to its end. Returns its standing if it goes to a cut.
-    pub(crate) fn has_read(&mut self) -> Option<Standing> {
-        let cut = self.journal.as_mut()?.cut.as_mut()?;
-        cut.read = Some(cut.standing);
-        self.released.append(&mut cut.asking);
-        Some(cut.standing)
+    /// The log was read to its end. If it goes to a cut, others are told how far it goes.
+    pub(crate) fn has_read(&mut self) {
+        if let Some(cut) = self.journal.as_mut().and_then(|journal| journal.cut.as_mut()) {
+            cut.has_read = true;
+            self.released.append(&mut cut.asking);
+        }
+    }
+
+    /// The shard asks all others how far their logs go. Returns what it tells them of its own; `None`
+    /// if the log does not go to a cut.
+    pub(crate) fn asks_all(&mut self) -> Option<Comeback> {
+        let cut = self.cut_mut()?;
+        cut.doubted = false;
+        Some(cut.comeback())
+    }
+
+    /// All others have told how far their logs go: begins an era, or serves. Fails if this log tells
+    /// of what another one has lost.
+    pub(crate) fn heard_all(&mut self, others: &[Comeback]) -> Result<Next, Malformed> {
+        let Some(cut) = self.cut_mut() else { return Ok(Next::Waits) };
+        let next = match after(cut.comeback(), others) {
+            Next::Serves if cut.doubted => Next::Waits,
+            next => next,
+        };
+        match next {
+            Next::Begins(era) => self.begin_era(era)?,
+            Next::Serves => {
+                self.open();
+                // The entry lets the shard tell that it has stamps above the cut.
+                self.journal.iter_mut().for_each(|journal| journal.claimed = true);
+            }
+            Next::Waits => {}
+        }
+        Ok(next)
     }
 
     /// Installs what a cut has passed.
@@ -245,19 +395,23 @@ impl<S: Scheme> Base<S> {
 
     /// An era begins: what is above its base was never there. Fails if this shard's log tells of a
     /// cut that is above: then another shard's log has lost what was on disk.
-    pub(crate) fn begin_era(&mut self, era: Standing) -> Result<(), Malformed> {
+    fn begin_era(&mut self, era: Standing) -> Result<(), Malformed> {
         if self.known_cut().is_some_and(|known| era.base < known) {
             return Err(Malformed("it tells of a cut that the log of another shard does not reach"));
+        }
+        if let Some(cut) = self.cut_mut() {
+            cut.dropped += cut.later.iter().filter(|later| later.stamp > era.base).count() as u64;
         }
         self.drop_above(era.base, true)?;
         let Some(journal) = &mut self.journal else { return Ok(()) };
         if let Some(cut) = &mut journal.cut {
-            (cut.standing, cut.on_disk) = (era, era.base);
+            (cut.standing, cut.on_disk, cut.begun) = (era, era.base, true);
             cut.known.raise(era.base);
         }
         if !planted(Mutant::EraNotLogged) {
             journal.push(&Record::Era { era: era.era, base: era.base });
         }
+        journal.claimed = true;
         journal.make_firm();
         Ok(())
     }
@@ -278,3 +432,60 @@ impl<S: Scheme> Base<S> {
 }
 
 const NO_CUT: Malformed = Malformed("what only a log to a cut has");
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use plimsoll_runtime::LowWater;
+    use plimsoll_types::Placement;
+
+    use super::*;
+    use crate::base::Layout;
+    use crate::testing::scheme_config;
+    use crate::timestamp::SchemeConfig;
+    use crate::timestamps::Dst;
+
+    fn comeback(era: u64, base: u64, closed: u64, begun: bool) -> Comeback {
+        Comeback { standing: Standing { era, base: Timestamp(base), closed: Timestamp(closed) }, begun }
+    }
+
+    #[test]
+    fn shards_that_come_back_come_to_the_same_cut_and_serve_when_all_have_begun_its_era() {
+        let (a, b) = (comeback(0, 0, 95, false), comeback(0, 0, 110, false));
+        let era = Standing { era: 1, base: Timestamp(95), closed: Timestamp(95) };
+        assert_eq!((after(a, &[b]), after(b, &[a])), (Next::Begins(era), Next::Begins(era)));
+        let has_begun = comeback(1, 95, 95, true);
+        assert_eq!((after(has_begun, &[b]), after(b, &[has_begun])), (Next::Waits, Next::Begins(era)));
+        assert_eq!(after(has_begun, &[has_begun]), Next::Serves);
+        // Another life of a shard that has begun it is not enough, and begins the next.
+        let again = comeback(1, 95, 95, false);
+        assert_eq!(after(has_begun, &[again]), Next::Waits);
+        let next = Standing { era: 2, base: Timestamp(95), closed: Timestamp(95) };
+        assert_eq!(after(again, &[has_begun]), Next::Begins(next));
+        assert_eq!(after(again, &[b]), Next::Waits, "the other has to begin it first");
+        assert_eq!(after(a, &[]), Next::Begins(era), "alone");
+    }
+    #[test]
+    fn a_shard_without_data_serves_one_era_and_is_over_when_a_shard_with_data_comes_back() {
+        let layout = Layout {
+            tables: [].into(),
+            placement: Arc::new(Placement::even(2)),
+            processes: [0, 1, 2].into(),
+        };
+        let low_water = LowWater::among(2..3, 1, &[0, 1]);
+        let config = SchemeConfig { process: 2, ..scheme_config(2, 2) };
+        let mut base: Base<Dst> = Base::new(&layout, &config, low_water);
+        base.others_go_back();
+        [0, 1].into_iter().for_each(|peer| base.connected(ShardId(peer), Some(7)));
+        assert!(!base.serves_transactions() && !base.is_over());
+        base.follows_era();
+        assert!(base.serves_transactions());
+        // The same life, after a reset.
+        base.connected(ShardId(1), None);
+        base.connected(ShardId(1), Some(7));
+        assert!(base.serves_transactions() && !base.is_over());
+        base.connected(ShardId(1), Some(8));
+        assert!(!base.serves_transactions() && base.is_over());
+    }
+}

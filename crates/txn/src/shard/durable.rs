@@ -86,6 +86,7 @@ impl<S: Scheme> Base<S> {
             since_image_bytes: journal.images.since,
             cut: self.known_cut(),
             era: self.era(),
+            dropped: journal.cut.as_ref().map_or(0, |cut| cut.dropped),
             largest: journal.largest,
             is_recovering: journal.recovering,
             is_lost: journal.is_lost,
@@ -136,11 +137,17 @@ impl<S: Scheme> Base<S> {
         if planted(Mutant::AnswersUnstable) {
             return Logged { head: written, sealed, written, stable: written };
         }
-        let due = changed || news || !journal.records.is_empty() || journal.is_low::<S>(furthest, next);
-        journal.claimed |= due && !journal.recovering;
+        let due = changed || news || journal.is_low::<S>(furthest, next);
+        journal.claimed |= due && !journal.recovering || !journal.records.is_empty() && journal.writes();
         let head = sealed + u64::from(journal.claimed);
         let waits = journal.cut.as_ref().is_none_or(|cut| cut.waits(written, now));
         Logged { head, sealed, written, stable: if waits { written } else { head } }
+    }
+
+    /// Whether there is something in the log, or about to be, that is not on disk.
+    pub(crate) fn has_appended(&mut self) -> bool {
+        let Logged { head, written, .. } = self.logged();
+        head > written
     }
 
     /// All entries below an index are on disk; the last of them were written by now, in so much
@@ -171,7 +178,7 @@ impl<S: Scheme> Base<S> {
 
     /// Whether the shard's log has been read, so that transactions may begin on it.
     pub fn serves_transactions(&self) -> bool {
-        self.journal.as_ref().is_none_or(|journal| !journal.recovering)
+        self.journal.as_ref().is_none_or(|journal| !journal.recovering) && self.follows.has_met()
     }
 
     /// Logs a version.
@@ -237,7 +244,7 @@ impl<S: Scheme> Base<S> {
     /// holds here.
     pub(crate) fn make_entry<'a>(&mut self, locks: impl Fn(TxnId) -> Option<&'a Locks>) {
         let Some(mut journal) = self.journal.take() else { return };
-        if !journal.recovering {
+        if journal.writes() {
             let Changed { ballots, settled } = self.votes.take_changed();
             for (coordinator, number) in ballots {
                 let txn = TxnId { coordinator, number };
@@ -251,7 +258,7 @@ impl<S: Scheme> Base<S> {
                 journal.push(&Record::Settled { coordinator, first, below });
             }
             let furthest = self.furthest();
-            if journal.is_low::<S>(furthest, self.next_attempt()) {
+            if !journal.recovering && journal.is_low::<S>(furthest, self.next_attempt()) {
                 if S::CLOCKED {
                     journal.ceiling.raise(Timestamp(furthest.0 + CEILING_NS));
                 }
@@ -557,7 +564,7 @@ impl<S: Scheme> Base<S> {
         let Some(journal) = &mut self.journal else { return };
         journal.recovering = false;
         journal.failed = None;
-        self.released.append(&mut journal.waiting);
+        self.released.extend(journal.waiting.drain(..).map(|(_, ticket)| ticket));
         self.scheme.restored();
         for (from, mut message) in take(&mut self.early) {
             self.receive_scheme(from, &mut message);

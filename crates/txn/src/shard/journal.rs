@@ -1,7 +1,7 @@
 //! The state of a shard's journal and of its images, and the records that are in both. `durable.rs`
 //! and `image.rs` say what they are for, and make and replay them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_replication::{Entries, Identity, Settings};
 use plimsoll_store::{MovedRow, RowId};
@@ -9,7 +9,7 @@ use plimsoll_types::wire::Wire;
 use plimsoll_types::{ColumnGroup, Key, Moved, ShardId, TableId, TableSpec, Ticket, Timestamp, TxnId};
 
 use crate::fetched::Range;
-use crate::messages::Standing;
+use crate::messages::{Comeback, Standing};
 use crate::service::Kept;
 use crate::timestamp::Scheme;
 use crate::work::Packed;
@@ -52,8 +52,10 @@ pub struct Journal {
     pub(super) recovering: bool,
     /// Whether something was found there.
     pub(super) has_read: bool,
-    /// The requests.
-    pub(super) waiting: Vec<Ticket>,
+    /// The requests, with the shards that they come from.
+    pub(super) waiting: Vec<(ShardId, Ticket)>,
+    /// If the log goes to a cut: those of them that a former life of their shard has sent.
+    pub(super) obsolete: BTreeSet<Ticket>,
     /// While the log is read: the locks of transactions that were in doubt at some time.
     pub(super) locked: BTreeMap<TxnId, LockedKeys>,
     /// While the log is read: slots that have left, with their rows, until they have arrived.
@@ -168,10 +170,19 @@ pub(super) struct LoggedInstall {
 #[derive(Debug, Default)]
 pub(super) struct Cut {
     pub(super) standing: Standing,
-    /// The standing that was found in the log, once it has been read.
-    pub(super) read: Option<Standing>,
-    /// Shards that have asked for it before.
+    /// Whether the log has been read.
+    pub(super) has_read: bool,
+    /// Shards that have asked before how far it goes.
     pub(super) asking: Vec<Ticket>,
+    /// Whether this life has begun an era.
+    pub(super) begun: bool,
+    /// Whether a shard that has not begun the same era has been told how far this log goes, since
+    /// this one has last begun to ask.
+    pub(super) doubted: bool,
+    /// Whether a shard has come back that had served the same era: this life is over.
+    pub(super) over: bool,
+    /// Installs that were dropped when this life began an era.
+    pub(super) dropped: u64,
     /// All shards are known to have closed here on disk.
     pub(super) known: Timestamp,
     /// Where the shard is to close, once no owner of a lock may commit below.
@@ -194,7 +205,32 @@ pub(super) struct Cut {
     pub(super) rounds: bool,
 }
 
+/// What a shard that holds no data knows of the database.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Follows {
+    /// The shard has data, or the database never goes back to a cut.
+    Nobody,
+    /// Not all shards with data have said that they serve the same era.
+    Nothing,
+    /// All serve one, and so does this shard.
+    Era,
+    /// One of them has come back: this life is over.
+    Gone,
+}
+
+impl Follows {
+    /// Whether transactions may begin.
+    pub(super) fn has_met(self) -> bool {
+        matches!(self, Follows::Nobody | Follows::Era)
+    }
+}
+
 impl Cut {
+    /// What the shard tells others when they come back.
+    pub(super) fn comeback(&self) -> Comeback {
+        Comeback { standing: self.standing, begun: self.begun }
+    }
+
     /// Whether answers have to wait for the disk all the same.
     pub(super) fn waits(&self, on_disk: u64, now: Timestamp) -> bool {
         on_disk < self.firm || self.behind.is_some_and(|since| now.0 > since.0 + BEHIND_NS)
@@ -243,6 +279,8 @@ pub struct LogStatus {
     pub cut: Option<Timestamp>,
     /// How often the database has gone back to such a timestamp.
     pub era: u64,
+    /// Versions that were gone on this shard when it last did.
+    pub dropped: u64,
     /// The largest stamp that it has had.
     pub largest: Timestamp,
     /// Whether the log is being read, so that the shard does not serve yet.
@@ -395,6 +433,7 @@ impl Journal {
             recovering: true,
             has_read: false,
             waiting: Vec::new(),
+            obsolete: BTreeSet::new(),
             locked: BTreeMap::new(),
             left: None,
             identity,
@@ -426,11 +465,21 @@ impl Journal {
     }
 
     /// Whether a request has to wait because the log is being read.
-    pub(crate) fn holds(&mut self, ticket: Ticket) -> bool {
+    pub(crate) fn holds(&mut self, from: ShardId, ticket: Ticket) -> bool {
         if self.recovering {
-            self.waiting.push(ticket);
+            self.waiting.push((from, ticket));
         }
         self.recovering
+    }
+
+    /// Whether a request has waited here, and its sender's life is over.
+    pub(crate) fn is_obsolete(&mut self, ticket: Ticket) -> bool {
+        !self.obsolete.is_empty() && self.obsolete.remove(&ticket)
+    }
+
+    /// Whether passes make entries.
+    pub(super) fn writes(&self) -> bool {
+        !self.recovering || self.cut.as_ref().is_some_and(|cut| cut.has_read)
     }
 
     /// Whether the ceiling has to be raised, or numbers reserved.

@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 
 use plimsoll_store::MovedRow;
 use plimsoll_types::history::Install;
-use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::{ColumnGroup, Held, Key, Moved, ShardId, Slot, TableId, Timestamp, TxnId};
 
 use crate::fetched::{Fetched, ReadRef};
@@ -93,8 +92,11 @@ pub enum Common<S: Scheme> {
         /// The rows, all of which this shard owns or copies.
         rows: Arc<Rows>,
     },
-    /// From shard to shard, when all come back: how far does the log go?
-    Standing,
+    /// From shard to shard, when all come back: how far does the log go? With what the asker has
+    /// to say of its own.
+    Standing(Comeback),
+    /// From a shard that holds no data: which era does this shard serve?
+    Era,
     /// From the first shard: install no more at or below `to`, and say when that is on disk.
     Close {
         /// Where to close.
@@ -110,7 +112,7 @@ plimsoll_types::wire!(<S: Scheme> enum Common<S> {
     ReadAt { txn, snapshot, reads; waited } = 0, Scheme(message) = 1, LowWater { low, held, asks } = 2,
     Read { txn, reads } = 3, Validate { txn, stamp, reads } = 4,
     Move { slots, to, most; asked } = 5, Parcel(parcel) = 6, TakenOver(slots) = 7, Map(moved) = 8, Load { table, rows } = 9,
-    Standing = 10, Close { to, known } = 11, Unclosed = 12;
+    Standing(comeback) = 10, Close { to, known } = 11, Unclosed = 12, Era = 13;
     Self::Snapshot(_) | Self::Stamp { .. }
 });
 
@@ -141,7 +143,7 @@ pub enum CommonReply<S: Scheme> {
     /// The stamp asked for.
     Stamp(Timestamp),
     /// How far the log goes.
-    Standing(Standing),
+    Standing(Comeback),
     /// The shard has closed on disk. No stamp that it has logged is larger than this.
     Closed(Timestamp),
     /// Nothing: the oracle cannot be reached, or what was to be read is locked by a transaction
@@ -151,7 +153,7 @@ pub enum CommonReply<S: Scheme> {
 
 plimsoll_types::wire!(<S: Scheme> enum CommonReply<S> {
     Fetched(fetched) = 0, Validated(valid) = 1, Elsewhere = 2, MoveOver(outcome) = 3, LoadOver(outcome) = 4,
-    ClockAhead = 5, OutOfReach = 6, Standing(standing) = 7, Closed(largest) = 8;
+    ClockAhead = 5, OutOfReach = 6, Standing(comeback) = 7, Closed(largest) = 8;
     Self::Snapshot(..) | Self::Stamp(_)
 });
 
@@ -171,7 +173,8 @@ impl<S: Scheme> Common<S> {
             Common::TakenOver(_) => About::new("TAKEN OVER", None),
             Common::Map(_) => About::new("MAP", None),
             Common::Load { .. } => About::new("LOAD", None),
-            Common::Standing => About::new("STANDING", None),
+            Common::Standing(_) => About::new("STANDING", None),
+            Common::Era => About::new("ERA", None),
             Common::Close { .. } => About::new("CLOSE", None),
             Common::Unclosed => About::new("UNCLOSED", None),
         }
@@ -214,21 +217,17 @@ pub struct Standing {
 
 plimsoll_types::wire!(struct Standing { era, base, closed });
 
-impl Standing {
-    /// The era that begins when shards come back with these logs.
-    pub(crate) fn next(all: &[Standing]) -> Standing {
-        let era = all.iter().map(|standing| standing.era).max().unwrap_or(0);
-        let of_era = all.iter().find(|standing| standing.era == era);
-        let base = of_era.map_or(Timestamp::ZERO, |standing| standing.base);
-        let closed = all.iter().map(|standing| match standing.era == era || planted(Mutant::EraIgnored) {
-            true => standing.closed,
-            // What it has closed the others have dropped.
-            false => base,
-        });
-        let cut = closed.min().unwrap_or(Timestamp::ZERO);
-        Standing { era: era + 1, base: cut, closed: cut }
-    }
+/// What a shard that comes back tells the others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Comeback {
+    /// How far its log goes, on disk.
+    pub standing: Standing,
+    /// Whether its present life has begun the era of this standing; else an earlier life has, and
+    /// the log may have entries behind.
+    pub begun: bool,
 }
+
+plimsoll_types::wire!(struct Comeback { standing, begun });
 
 /// What came of a request to move slots.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
