@@ -45,6 +45,7 @@ fn start(node: u16, nodes: &[Address], listener: TcpListener) -> Runtime<Echo> {
         clock: Clock::new(),
         clock_limit: None,
         memory: 1,
+        goes_back: false,
         met: nodes.iter().map(|node| (node.id, 1)).collect(),
     };
     let makers = vec![Box::new(Echo::default) as Box<dyn FnOnce() -> Echo + Send>];

@@ -244,6 +244,7 @@ pub fn between_two(number: u16, listener: TcpListener, nodes: [SocketAddr; 2]) -
         clients: 0,
         life,
         memory: life,
+        goes_back: false,
         met: Vec::new(),
         secret: None,
         silence: SILENCE,

@@ -246,8 +246,8 @@ impl Cluster {
             nodes: self.processes().map(address).collect(),
             clients: self.clients,
             life,
-            // A node that may have lost what it has told others has another memory in each life.
-            memory: data.filter(|data| !data.is_to_cut()).map_or(life, DataDir::memory),
+            memory: data.map_or(life, DataDir::memory),
+            goes_back: self.durability == Durability::Async,
             met: data.map_or_else(Vec::new, DataDir::met),
             secret: self.secret.clone(),
             silence: SILENCE,

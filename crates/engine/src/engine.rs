@@ -151,8 +151,8 @@ struct Part {
     shards: Range<usize>,
     /// The number of the first attempt of each of its shards.
     first_attempt: u64,
-    /// Whether the shards that hold data log.
-    logs: bool,
+    /// What of the database outlives its processes.
+    durability: Durability,
 }
 
 /// Nodes that could not be reached in time.
@@ -178,7 +178,7 @@ impl std::error::Error for Missing {}
 impl Engine {
     /// Starts all shards, with empty tables.
     pub fn start(pair: Pair, tables: Vec<TableSpec>, options: EngineOptions) -> std::io::Result<Engine> {
-        let part = Part::alone(options.shards, pair.has_oracle(), 1, false);
+        let part = Part::alone(options.shards, pair.has_oracle(), 1, Durability::None);
         Engine::alone(pair, tables, options, part, None)
     }
 
@@ -193,7 +193,7 @@ impl Engine {
     ) -> Result<Engine, OpenError> {
         let clock = Clock::new().now().0;
         let new = RandomState::new().hash_one(clock);
-        let part = Part::alone(options.shards, pair.has_oracle(), clock, true);
+        let part = Part::alone(options.shards, pair.has_oracle(), clock, options.durability);
         let owner = Owner::alone(pair, options.durability, part.shards.clone(), new);
         let data = DataDir::open(path, pair, owner)?;
         let engine =
@@ -250,6 +250,17 @@ impl Engine {
         Ok(true)
     }
 
+    /// Whether transactions may begin on the shards of this process.
+    fn serves(&self) -> bool {
+        self.coordinators().all(|shard| self.on_shard(shard, |shard| shard.serves()))
+    }
+
+    /// Whether another node has come back, and the database goes back to a timestamp: what this
+    /// process holds is of a time that is over, and it has to start anew.
+    pub fn is_over(&self) -> bool {
+        self.coordinators().any(|shard| self.on_shard(shard, |shard| shard.is_over()))
+    }
+
     /// A shard of this process whose log cannot be read or written at the moment, and why.
     pub fn log_failure(&self) -> Option<(ShardId, String)> {
         self.notes.as_ref()?;
@@ -301,17 +312,16 @@ impl Engine {
         network: Network,
     ) -> std::io::Result<Engine> {
         let outside = Outside { network: Some(network), ..Outside::default() };
-        Engine::with_data(pair, tables, options, outside, false)
+        Engine::with_data(pair, tables, options, outside, Durability::None)
     }
 
-    /// The same with all that the shards have besides each other, which includes a network. `logs`:
-    /// whether the shards that hold data log and vote.
+    /// The same with all that the shards have besides each other, which includes a network.
     fn with_data(
         pair: Pair,
         tables: Vec<TableSpec>,
         options: EngineOptions,
         outside: Outside,
-        logs: bool,
+        durability: Durability,
     ) -> std::io::Result<Engine> {
         let network = outside.network.as_ref().expect("a part of a cluster has a network");
         let mut nodes = network.nodes.clone();
@@ -348,7 +358,7 @@ impl Engine {
             process,
             shards: own.clone(),
             first_attempt: network.life,
-            logs,
+            durability,
         };
         let life = network.life;
         let shards = part.data_shards();
@@ -425,7 +435,8 @@ impl Engine {
                         taken += 1;
                         break;
                     }
-                    Some(Refusal::NotOpen) if begun.elapsed() < patience => {
+                    // A node that was started again meanwhile is met in its new life next time.
+                    Some(Refusal::NotOpen | Refusal::Forgotten) if begun.elapsed() < patience => {
                         std::thread::sleep(Duration::from_millis(50));
                         break;
                     }
@@ -441,12 +452,15 @@ impl Engine {
                     }
                     Some(Refusal::Secret) if cluster.secret.is_none() => return Err(OpenError::NoSecret),
                     Some(refusal) => return Err(OpenError::Refused(refusal.to_string())),
-                    None if engine.missing().next().is_none() => return Ok(engine),
+                    None if engine.missing().next().is_none() && engine.serves() => return Ok(engine),
                     None => {}
                 }
                 if begun.elapsed() >= patience {
-                    let nodes = engine.missing().collect();
-                    return Err(OpenError::Unreachable { nodes, waited: begun.elapsed() });
+                    let (nodes, waited): (Vec<u16>, _) = (engine.missing().collect(), begun.elapsed());
+                    return Err(match nodes.is_empty() {
+                        true => OpenError::NotBack { waited },
+                        false => OpenError::Unreachable { nodes, waited },
+                    });
                 }
                 std::thread::sleep(Duration::from_millis(1));
             }
@@ -463,8 +477,7 @@ impl Engine {
             memory,
             ..EngineOptions::default()
         };
-        let logs = cluster.durability == Durability::Sync;
-        Engine::with_data(cluster.pair, cluster.all_tables(), options, outside, logs)
+        Engine::with_data(cluster.pair, cluster.all_tables(), options, outside, cluster.durability)
     }
 
     /// The nodes that this process is not, or not fully, connected to.
@@ -727,7 +740,7 @@ fn limited(options: &EngineOptions) -> Option<Arc<Memory>> {
 
 impl Part {
     /// A database that is all in one process.
-    fn alone(shards: usize, has_oracle: bool, first_attempt: u64, logs: bool) -> Part {
+    fn alone(shards: usize, has_oracle: bool, first_attempt: u64, durability: Durability) -> Part {
         Part {
             holders: shards,
             processes: vec![0; shards].into(),
@@ -737,7 +750,7 @@ impl Part {
             process: 0,
             shards: 0..shards + usize::from(has_oracle),
             first_attempt,
-            logs,
+            durability,
         }
     }
 
@@ -791,7 +804,7 @@ impl Part {
             process,
             shards,
             first_attempt,
-            logs,
+            durability,
             ..
         } = self;
         let options = *options;
@@ -808,7 +821,7 @@ impl Part {
             process_counter: process_counter.clone(),
             first_attempt,
             patience_ns: plimsoll_txn::timestamp::PATIENCE_NS,
-            logs: logs && !data.is_some_and(DataDir::is_to_cut),
+            logs: durability == Durability::Sync,
         };
         let others: Vec<usize> = (0..process_count).filter(|&other| other != process).collect();
         // Without the oracle, which has no versions.
@@ -830,7 +843,8 @@ impl Part {
                 memory.into_iter().for_each(|memory| base.limit_memory(memory));
                 match log {
                     Some((identity, settings)) => base.log(identity, settings, to_cut),
-                    None if logs => base.others_log(),
+                    None if durability == Durability::Sync => base.others_log(),
+                    None if durability == Durability::Async => base.others_go_back(),
                     None => {}
                 }
                 P::new(base, options.protocol)

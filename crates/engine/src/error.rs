@@ -161,6 +161,12 @@ pub enum OpenError {
         /// How long it took to give up.
         waited: Duration,
     },
+    /// All nodes are there, and do not serve the same state of the database yet: one of them was
+    /// started again, and all go back to one timestamp.
+    NotBack {
+        /// How long it took to give up.
+        waited: Duration,
+    },
     /// A node refuses this client; the text says why.
     Refused(String),
     /// The cluster was found by addresses and has a secret, which nodes do not tell.
@@ -238,6 +244,11 @@ impl fmt::Display for OpenError {
                 let nodes = nodes.join(", ");
                 write!(f, "{nodes} could not be reached for {waited:.1?}: see that all of the cluster runs")
             }
+            OpenError::NotBack { waited } => write!(
+                f,
+                "the nodes have not all come back to one timestamp after {waited:.1?}: `plimsoll status` says which of them \
+                 reads its logs"
+            ),
             OpenError::Refused(why) => write!(f, "a node refuses this client: {why}"),
             OpenError::NoSecret => write!(
                 f,

@@ -27,12 +27,12 @@ pub struct StartArgs {
     pub node: Option<u16>,
     /// A directory of this node alone, in which it keeps what is committed: a node that is started
     /// again with it has everything that it had, however it ended. The cluster's file says
-    /// `durability = "sync"` then; without a file --durability is sync.
+    /// `durability = "sync"` or "async" then; without a file --durability is sync.
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
     /// What outlives a node: nothing (none); what was committed, but for the last tenth of a
-    /// second, which is faster, on a single node (async); or what was committed (sync). The same on
-    /// all nodes [default: what the file says; without a file sync if there is a --data-dir, else
+    /// second, which is faster, and of which all nodes go back when one comes back (async); or what
+    /// was committed (sync). The same on all nodes [default: what the file says; without a file sync if there is a --data-dir, else
     /// none].
     #[arg(long, value_enum, value_name = "none|async|sync", hide_possible_values = true)]
     pub durability: Option<Survives>,

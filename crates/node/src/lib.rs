@@ -7,6 +7,11 @@
 //! it: what it has sent leaves, then the process ends with status 0. A node with a data directory
 //! has what it had before once it has read its logs; without one, what a node holds is gone when it
 //! ends.
+//!
+//! If nodes do not wait for their disks, all go back to one timestamp when one of them comes back
+//! (`async`). A node that has served meanwhile starts its own program anew then, in the same
+//! process: what it held in memory is over, as after a crash, and what it has on disk is read by
+//! the code that reads it after one (`start_anew`).
 
 pub mod cli;
 mod http;
@@ -21,11 +26,13 @@ pub mod verify;
 
 use std::io::ErrorKind;
 use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
-use plimsoll_engine::{Cluster, Engine, NodeConfig, machine};
+use plimsoll_engine::{Cluster, Durability, Engine, NodeConfig, machine};
 
 use plimsoll_runtime::real::{Endpoint, resolve};
 use plimsoll_txn::any_shard::LogStatus;
@@ -104,9 +111,14 @@ pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::e
     let mut absent: Vec<u16> = Vec::new();
     let begun = Instant::now();
     while !stop.load(SeqCst) {
+        if engine.is_over() {
+            tracing::warn!("another node has come back: this one goes back with it to what all have on disk");
+            return Err(start_anew().into());
+        }
         if !recovered && engine.is_recovered()? {
             recovered = true;
             tracing::info!(seconds = begun.elapsed().as_secs_f64(), "has what it had: the logs were read");
+            say_what_is_lost(&engine);
         }
         let gone = std::mem::replace(&mut absent, engine.missing().collect());
         if gone != absent {
@@ -129,6 +141,9 @@ pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::e
                      process is {node}",
                     missing(cluster, &absent)
                 );
+                if let Some(sentence) = waits(&engine, cluster) {
+                    tracing::warn!("{sentence}");
+                }
                 complained = true;
             }
             _ => {}
@@ -168,6 +183,51 @@ pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::e
     engine.settle();
     tracing::info!("{node} stops");
     Ok(true)
+}
+
+/// Starts the program of this process anew. Returns only if that fails.
+fn start_anew() -> String {
+    let program = std::env::current_exe().ok().filter(|path| path.exists());
+    let mut arguments = std::env::args_os();
+    let mut command = Command::new(program.unwrap_or("/proc/self/exe".into()));
+    if let Some(name) = arguments.next() {
+        command.arg0(name);
+    }
+    let error = command.args(arguments).exec();
+    format!("the database goes back to a timestamp, and this node cannot start anew: {error}; start it again")
+}
+
+/// Logs to which timestamp the database has gone back, if it has.
+fn say_what_is_lost(engine: &Engine) {
+    let logs = engine.shards().filter_map(|shard| engine.status(shard).log);
+    let (mut cut, mut dropped) = (None, 0);
+    for log in logs {
+        (cut, dropped) = (cut.max(log.cut), dropped + log.dropped);
+    }
+    if let Some(cut) = cut.filter(|&cut| cut > Timestamp::ZERO) {
+        let seconds = engine.runtime().clock().now().0.saturating_sub(cut.0) as f64 / 1e9;
+        tracing::info!(
+            seconds_ago = seconds,
+            dropped_versions = dropped,
+            "the database goes on from one timestamp: what was committed later is lost, on all nodes"
+        );
+    }
+}
+
+/// A sentence if nothing is served because the database goes back to a timestamp and not all nodes
+/// are there.
+fn waits(engine: &Engine, cluster: &Cluster) -> Option<String> {
+    let absent: Vec<u16> = engine.missing().collect();
+    let waits = cluster.durability == Durability::Async
+        && !absent.is_empty()
+        && !engine.is_recovered().unwrap_or(true);
+    waits.then(|| {
+        format!(
+            "nothing is served before {} is back: under durability async all nodes go back to one timestamp, \
+             together",
+            missing(cluster, &absent)
+        )
+    })
 }
 
 /// The nodes that this one is not connected to, by name.
@@ -305,6 +365,7 @@ fn look(engine: &Engine, cluster: &Cluster, troubles: &Troubles, id: u16, begun:
     });
     let mut troubles = troubles.sentences(engine, cluster);
     let shut_out = !troubles.is_empty() && engine.missing().count() + 1 == cluster.processes().count();
+    troubles.extend(waits(engine, cluster));
     let shards: Vec<ShardState> = shards.collect();
     troubles.extend(shards.iter().filter_map(|shard| {
         let failure = shard.log.as_ref()?.failure.as_ref()?;

@@ -157,8 +157,8 @@ pub enum Error {
         /// Why it cannot come back.
         why: String,
     },
-    /// A node that does not wait for its disk was started again, and may have lost what it has told
-    /// this client last. In a cluster only.
+    /// A node was started again whose database does not wait for its disks, so that all nodes went
+    /// back to one timestamp: what this client was told last may be lost. In a cluster only.
     Lost,
     /// The outcome of the transaction was not known in time, or when a node that may have voted on
     /// it was gone. The transaction may be committed, now or later. In a cluster only.
@@ -287,8 +287,9 @@ impl fmt::Display for Error {
                 )
             }
             Error::Lost => f.write_str(
-                "the node was started again, and may have lost what was committed in the last tenth of a second before: look \
-                 what is there, and connect with a new `Database`",
+                "a node was started again, and the database went back to a timestamp: what was committed in the last tenth \
+                 of a second before that node ended, or while it was gone, may be lost; look what is there, and connect \
+                 with a new `Database`",
             ),
             Error::InDoubt { waited } => write!(
                 f,

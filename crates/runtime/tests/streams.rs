@@ -387,6 +387,7 @@ fn nodes_of_a_cluster_have_streams_beside_their_connections() {
             clients: 0,
             life: clock.now().0,
             memory: 1 + node as u64,
+            goes_back: false,
             met: Vec::new(),
             secret: None,
             silence: SILENCE,

@@ -305,6 +305,7 @@ impl Joining {
             silence: SILENCE,
             life,
             memory: life,
+            goes_back: false,
             met: Vec::new(),
             clock,
             clock_limit: None,

@@ -5,6 +5,7 @@ mod bench;
 mod clients;
 mod congestion;
 mod deaths;
+mod gone_back;
 mod kept;
 mod nodes;
 mod oracle;

@@ -113,6 +113,12 @@ impl Scene {
         node.wait().unwrap();
     }
 
+    /// Waits for the end of a node that was told to stop.
+    pub fn wait(&mut self, id: usize) {
+        let ended = self.nodes[id - 1].take().expect("the node runs").wait().unwrap();
+        assert!(ended.success());
+    }
+
     /// Starts a node, and keeps what it says.
     pub fn start_logged(&mut self, id: usize) -> std::process::ChildStderr {
         let mut command = plimsoll(&["start", path(&self.file()), "--node", &id.to_string()]);

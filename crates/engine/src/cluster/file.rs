@@ -114,12 +114,6 @@ pub(super) fn build(mut file: File, directory: &Path) -> Result<Cluster, Cluster
             pair.scheme
         ));
     }
-    if file.durability == Durability::Async && file.node.len() > 1 {
-        return content(
-            "durability = \"async\" is for one node: of several, one that ends would take all back; choose \"sync\""
-                .to_owned(),
-        );
-    }
     let oracle = oracle(file.oracle, pair)?;
     let mut schema = Schema::new();
     for entry in file.table {

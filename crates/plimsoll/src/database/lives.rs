@@ -21,8 +21,8 @@
 //! fails with [`Error::Unreachable`], and the next operation tries again. In three cases a client
 //! cannot come back: if nodes that keep nothing have been started again, since its data is gone,
 //! and under vts, where what a session has seen is a vector that is valid in one life only
-//! ([`Error::CutOff`]); and if a node that does not wait for its disk was started again, since it
-//! may have lost what it has told this client ([`Error::Lost`]).
+//! ([`Error::CutOff`]); and if a node of a database that does not wait for its disks was started
+//! again, since what this client was told may be lost ([`Error::Lost`]).
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -43,7 +43,7 @@ pub(super) struct Lives {
     engine: RwLock<Option<Driver>>,
     /// `None` if the data is in this process.
     connect: Option<Connect>,
-    /// Whether a node that was started again has gone back to a timestamp.
+    /// Whether the database has gone back to a timestamp if a node was started again.
     goes_back: bool,
     /// When connecting last failed, and why. Locked by the thread that connects.
     in_vain: RwLock<Option<(Instant, Error)>>,

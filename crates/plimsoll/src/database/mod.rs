@@ -314,15 +314,17 @@ impl Database {
                     return Err(Error::CutOff { why });
                 }
                 connect(&cluster, patience).map_err(|error| match error {
-                    OpenError::Unreachable { waited, .. } => Error::Unreachable { waited },
+                    OpenError::Unreachable { waited, .. } | OpenError::NotBack { waited } => {
+                        Error::Unreachable { waited }
+                    }
                     other => Error::CutOff { why: other.to_string() },
                 })
             }
         };
         let holders = cluster.nodes.iter().map(|node| node.shards).sum();
         let goes_back = cluster.durability == Durability::Async;
-        // The life of the one node that there is then.
-        let era = engine.met().into_iter().find(|_| goes_back).unwrap_or_default();
+        // All clients meet the nodes in the same lives then.
+        let era = if goes_back { token::era(&engine.met()) } else { 0 };
         let inner = Inner {
             placement: RwLock::new(Arc::new(Placement::even(holders))),
             holders,

@@ -13,7 +13,8 @@
 //! connected to one cluster have the same name for it, a checksum of the cluster's file; a database
 //! within a process has that of its directory, or a random one, as its data is in no other. Of a
 //! database whose transactions do not wait for the disk it also has the *era*, which is another
-//! whenever it is opened: then it goes back to a timestamp.
+//! whenever the database is opened, or one of its nodes started again: then it goes back to a
+//! timestamp.
 //!
 //! A token is not signed. A forged one can only make a snapshot fresher, at the price of waiting.
 //! So a token may be half a second ahead of this process's clock at most, which is as far as clocks
@@ -110,6 +111,12 @@ impl FromStr for Token {
         };
         Ok(Token { database: number(database)?, seen: Timestamp(number(seen)?), era })
     }
+}
+
+/// The number of the era in which nodes have these lives, which all end with it. It is never 0.
+pub(super) fn era(lives: &[u64]) -> u64 {
+    let mixed = |sum: u64, life: &u64| (sum ^ life).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    lives.iter().fold(0, mixed).max(1)
 }
 
 fn number(digits: &str) -> Result<u64, TokenError> {

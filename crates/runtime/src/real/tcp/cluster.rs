@@ -90,6 +90,9 @@ pub struct Network {
     /// have met a node refuse another *memory* of it, because what it held would seem never to have
     /// existed. That of a client means nothing.
     pub memory: u64,
+    /// Whether the data goes back to an earlier state when a node ends, and with it all nodes.
+    /// Then a client has to refuse another life of a node like one that has lost its data.
+    pub goes_back: bool,
     /// The memories of other nodes that were met earlier, by the nodes' numbers.
     pub met: Vec<(u16, u64)>,
 }
@@ -161,7 +164,9 @@ pub(super) struct Cluster {
     /// it is not connected.
     live: Vec<AtomicU64>,
     /// See [`Network::memory`].
-    pub(super) memory: u64,
+    memory: u64,
+    /// See [`Network::goes_back`].
+    goes_back: bool,
     /// By node: the first memory that was met; 0 if none.
     known: Vec<AtomicU64>,
     /// Whether all shards here have been connected to all nodes at the same time, once, or all nodes
@@ -228,6 +233,7 @@ impl Cluster {
             life: network.life,
             live: (0..shards * total).map(|_| AtomicU64::new(0)).collect(),
             memory: network.memory,
+            goes_back: network.goes_back,
             formed: AtomicBool::new((0..listed.len()).all(|node| node == here || known(node) != 0)),
             known: (0..listed.len()).map(|node| AtomicU64::new(known(node))).collect(),
             clock: network.clock,
@@ -315,6 +321,12 @@ impl Cluster {
                 shard..shard + 1
             }
         }
+    }
+
+    /// What this process tells another of its memory ([`Network::memory`]).
+    pub(super) fn memory_for(&self, peer: ShardId) -> u64 {
+        let is_client = self.index_of(peer) >= self.nodes.len();
+        if self.goes_back && is_client { self.life } else { self.memory }
     }
 
     /// Which side dials: a node dials nodes with higher numbers, a client dials all nodes, and no
@@ -498,6 +510,7 @@ mod tests {
             clients: 0,
             life: 1,
             memory: 1,
+            goes_back: false,
             met: Vec::new(),
             nodes: nodes
                 .iter()
@@ -561,6 +574,18 @@ mod tests {
         assert!(cluster.is_open());
         assert_eq!((cluster.meet(nine, 10), cluster.meet(nine, 11)), (Ok(()), Err(Refusal::Forgotten)));
         assert!(!cluster.is_open(), "one of the two has the wrong data");
+    }
+
+    #[test]
+    fn a_node_that_goes_back_has_another_memory_in_each_life_for_clients_and_not_for_nodes() {
+        let nodes = [HERE, (9, "[::1]:9", 1)];
+        let network =
+            |goes_back| Network { goes_back, clients: 1, life: 5, memory: 7, ..network(None, &nodes) };
+        let [node, client] = [2, 3].map(ShardId);
+        for (goes_back, told) in [(true, 5), (false, 7)] {
+            let cluster = Cluster::new(&network(goes_back), 2).unwrap();
+            assert_eq!((cluster.memory_for(node), cluster.memory_for(client)), (7, told));
+        }
     }
 
     #[test]

@@ -39,7 +39,7 @@ use super::places::PlaceLease;
 /// The first bytes of every hello.
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"plimsoll");
 /// The version of hellos, of frames, and of the meaning of messages.
-pub(super) const VERSION: u16 = 9;
+pub(super) const VERSION: u16 = 10;
 /// Maximum length of a handshake message in bytes, without its length field.
 pub(super) const MESSAGE_MAX: usize = 256;
 
@@ -340,7 +340,7 @@ impl Greeting {
             shards: cluster.shards() as u16,
             who: cluster.me(),
             life: cluster.life,
-            memory: cluster.memory,
+            memory: cluster.memory_for(to),
             from: from.0,
             to: to.0,
             nonce: self.nonce,
@@ -475,6 +475,7 @@ mod tests {
             clock: crate::real::Clock::new(),
             clock_limit: None,
             memory: 1,
+            goes_back: false,
             met: Vec::new(),
         }
     }

@@ -170,6 +170,7 @@ impl Plan {
             clients: self.clients,
             life,
             memory: if self.volatile { life } else { 1 },
+            goes_back: false,
             met,
             secret: self.secret.clone(),
             silence: self.silence,
