@@ -110,7 +110,7 @@ pub enum Durability {
     None,
     /// What was committed up to a timestamp that is usually less than a tenth of a second old: a
     /// transaction is committed in memory, and on disk soon after. A database that comes back goes
-    /// back to that timestamp as a whole. For the scheme dst, on one node.
+    /// back to that timestamp as a whole. For the scheme dst.
     Async,
     /// Everything: a transaction is committed when it is on the disks of its nodes. A node that
     /// comes back with its data directory takes its place again.

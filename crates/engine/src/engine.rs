@@ -388,9 +388,11 @@ impl Engine {
             (Durability::None, Some(_)) => return Err(OpenError::NothingKept),
             (_, None) => return Err(OpenError::NoDataDir),
             (_, Some(path)) => {
-                let before = cluster.nodes.iter().filter(|other| other.id < node).map(|other| other.shards);
-                let first: usize = before.sum();
-                let shards = first..first + cluster.node(node).map_or(0, |node| node.shards);
+                let shards_of = |is: &dyn Fn(u16) -> bool| -> usize {
+                    cluster.processes().filter(|other| is(other.id)).map(|other| other.shards).sum()
+                };
+                let first = shards_of(&|other| other < node);
+                let shards = first..first + shards_of(&|other| other == node);
                 let new = RandomState::new().hash_one(clock.now());
                 let owner = Owner::member(cluster, node, shards, new);
                 Some(DataDir::open(path, cluster.pair, owner)?)

@@ -206,6 +206,7 @@ const FILE: &str = "The file:
   secret_file = \"bank.secret\"   # by `plimsoll secret`; loopback only without
   protocol = \"occ\"              # or two_pl, client_2pc
   scheme = \"dst\"                # or gts, vts, none, or rc, NOT serializable
+  durability = \"none\"           # or sync, async: each has a --data-dir
   max_staleness_ms = 1000       # how old a snapshot may be, under dst
 
   [oracle]                      # under gts and vts: a process of its own

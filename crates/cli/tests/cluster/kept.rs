@@ -72,42 +72,54 @@ fn check(db: &Database, done: &[Vec<u64>]) {
 #[test]
 fn what_was_acknowledged_outlives_nodes_that_are_killed_and_nobody_else_has_to_be_started_anew() {
     for protocol in ["occ", "two_pl", "client_2pc"] {
-        let mut scene = kept(protocol);
-        (1..=3).for_each(|id| scene.start(id));
-        let db = scene.connect();
-        fill(&db, ACCOUNTS);
-        let stop = AtomicBool::new(false);
-        let done: Vec<Vec<u64>> = thread::scope(|scope| {
-            let ends = Ends(&stop);
-            let clients: Vec<_> = (0..CLIENTS)
-                .map(|client| {
-                    let (db, stop) = (&db, &stop);
-                    scope.spawn(move || moves(db, client, stop))
-                })
-                .collect();
-            for id in [3, 1, 2] {
-                thread::sleep(Duration::from_millis(400));
-                scene.kill(id);
-                thread::sleep(Duration::from_millis(200));
-                scene.start(id);
-                until("it has its place again", || scene.is_ready(id).then_some(()));
-            }
-            thread::sleep(Duration::from_millis(400));
-            drop(ends);
-            clients.into_iter().map(|client| client.join().unwrap()).collect()
-        });
-        assert!(done.iter().all(|rounds| rounds.len() > 10), "{protocol}: {done:?}");
-        check(&db, &done);
-        // All at once, and the client lives on.
-        (1..=3).for_each(|id| scene.kill(id));
-        (1..=3).for_each(|id| scene.start(id));
-        let known = || db.snapshot(Freshness::Newest).ok()?.get(db.table("account")?, &account(0)).ok();
-        until("the client is connected again", known);
-        until("all are there", || (scene.status().1).then_some(()));
-        check(&db, &done);
-        drop(db);
-        check(&scene.connect(), &done);
+        nodes_are_killed_and_come_back(protocol, kept(protocol));
     }
+}
+
+#[test]
+fn what_was_acknowledged_outlives_an_oracle_that_is_killed() {
+    for (scheme, protocol) in [("gts", "occ"), ("gts", "two_pl"), ("vts", "occ"), ("vts", "two_pl")] {
+        let keys = format!("durability = \"sync\"\nscheme = \"{scheme}\"\nprotocol = \"{protocol}\"\n");
+        // The third is the oracle.
+        nodes_are_killed_and_come_back(scheme, Scene::under(&keys, &[1, 1]));
+    }
+}
+
+fn nodes_are_killed_and_come_back(what: &str, mut scene: Scene) {
+    (1..=3).for_each(|id| scene.start(id));
+    let db = scene.connect();
+    fill(&db, ACCOUNTS);
+    let stop = AtomicBool::new(false);
+    let done: Vec<Vec<u64>> = thread::scope(|scope| {
+        let ends = Ends(&stop);
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|client| {
+                let (db, stop) = (&db, &stop);
+                scope.spawn(move || moves(db, client, stop))
+            })
+            .collect();
+        for id in [3, 1, 2] {
+            thread::sleep(Duration::from_millis(400));
+            scene.kill(id);
+            thread::sleep(Duration::from_millis(200));
+            scene.start(id);
+            until("it has its place again", || scene.is_ready(id).then_some(()));
+        }
+        thread::sleep(Duration::from_millis(400));
+        drop(ends);
+        clients.into_iter().map(|client| client.join().unwrap()).collect()
+    });
+    assert!(done.iter().all(|rounds| rounds.len() > 10), "{what}: {done:?}");
+    check(&db, &done);
+    // All at once, and the client lives on.
+    (1..=3).for_each(|id| scene.kill(id));
+    (1..=3).for_each(|id| scene.start(id));
+    let known = || db.snapshot(Freshness::Newest).ok()?.get(db.table("account")?, &account(0)).ok();
+    until("the client is connected again", known);
+    until("all are there", || (scene.status().1).then_some(()));
+    check(&db, &done);
+    drop(db);
+    check(&scene.connect(), &done);
 }
 
 #[test]
@@ -232,7 +244,7 @@ fn what_cannot_be_kept_is_refused_with_the_way_out() {
     says(&["--data-dir", path(&blocked)], "the data directory cannot be used");
     std::fs::remove_file(&blocked).unwrap();
     let text = std::fs::read_to_string(scene.file()).unwrap();
-    std::fs::write(scene.file(), format!("scheme = \"gts\"\n{text}[oracle]\naddress = \"127.0.0.1:1\"\n"))
-        .unwrap();
-    says(&["--data-dir", path(&blocked)], "cannot be kept on disk");
+    let under_vts = text.replace("\"sync\"", "\"async\"\nscheme = \"vts\"");
+    std::fs::write(scene.file(), format!("{under_vts}[oracle]\naddress = \"127.0.0.1:1\"\n")).unwrap();
+    says(&["--data-dir", path(&blocked)], "vts has none that order everything");
 }

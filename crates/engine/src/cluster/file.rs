@@ -14,7 +14,7 @@ use super::{
     CLIENTS_MAX, Cluster, ClusterError, Durability, MAX_STALENESS, NodeConfig, ORACLE_ID, OracleConfig,
     checksum, content, said, secret,
 };
-use crate::data_dir::{has_cut, is_logged};
+use crate::data_dir::has_cut;
 use crate::schema::{SHARDS_MAX, STALENESS_MAX, Schema};
 
 /// The file, as it is written and as nodes send it to clients.
@@ -99,13 +99,6 @@ pub(super) fn build(mut file: File, directory: &Path) -> Result<Cluster, Cluster
     }
     if file.one_round && pair != (Pair { protocol: Protocol::Occ, scheme: Scheme::Dst }) {
         return content(format!("one_round has no effect under {pair}: leave it out, or choose occ and dst"));
-    }
-    if file.durability != Durability::None && (!is_logged(pair) || pair.has_oracle()) {
-        return content(format!(
-            "durability = \"{}\": what is committed under {pair} cannot be kept on disk; leave it out, or choose \
-             occ, two_pl or client_2pc under dst, none or rc",
-            file.durability
-        ));
     }
     if file.durability == Durability::Async && !has_cut(pair) {
         return content(format!(
