@@ -54,6 +54,8 @@ const CLOCK_LIMIT: Duration = Duration::from_nanos(MAX_OFFSET_NS / 2);
 const FAILS_FOR: Duration = Duration::from_secs(5);
 /// How long a database waits for its disk when it ends.
 const SETTLE: Duration = Duration::from_secs(1);
+/// How long it stays in any case for other nodes that end at the same time and go back together.
+const OTHERS_SETTLE: Duration = Duration::from_millis(200);
 /// Rows that are loaded in one step of a shard, which takes about 200 µs.
 const ROWS_PER_STEP: usize = 1000;
 /// Bytes of rows after which a step of a load loads no more.
@@ -417,6 +419,12 @@ impl Engine {
         let random = RandomState::new();
         let first = random.hash_one(0) as usize;
         let mut taken = 0;
+        // If nodes go back, one that seems to run twice has a connection that is not closed yet.
+        let comes_back = |refusal: &Refusal| match refusal {
+            Refusal::NotOpen | Refusal::Forgotten => true,
+            Refusal::Running { .. } => cluster.durability == Durability::Async,
+            _ => false,
+        };
         let (mut clock, mut limit) = (clock, Some(CLOCK_LIMIT));
         let mut error = OpenError::Full { clients: cluster.clients };
         while taken < cluster.clients || begun.elapsed() < FULL_AFTER {
@@ -438,7 +446,7 @@ impl Engine {
                         break;
                     }
                     // A node that was started again meanwhile is met in its new life next time.
-                    Some(Refusal::NotOpen | Refusal::Forgotten) if begun.elapsed() < patience => {
+                    Some(refusal) if comes_back(&refusal) && begun.elapsed() < patience => {
                         std::thread::sleep(Duration::from_millis(50));
                         break;
                     }
@@ -625,10 +633,14 @@ impl Engine {
     }
 
     /// If the shards of this process do not wait for their disks, waits until everything is kept
-    /// that they have committed before this call, for a second at most.
+    /// that they have committed before this call, for a second at most. On a cluster others that
+    /// stop at the same time need this one for that, so it waits a little in any case.
     pub fn settle(&self) {
         let begun = Instant::now();
         let logs = || self.shards().filter_map(|shard| self.on_shard(shard, |shard| shard.status().log));
+        if self.nodes.len() > 1 && logs().any(|log| log.cut.is_some()) {
+            std::thread::sleep(OTHERS_SETTLE);
+        }
         let largest = logs().map(|log| log.largest).max().unwrap_or_default();
         let is_lost = |log: LogStatus| log.cut.is_some_and(|cut| cut < largest);
         while logs().any(is_lost) && begun.elapsed() < SETTLE {

@@ -26,7 +26,7 @@ pub struct StartArgs {
     #[arg(long, value_name = "ID")]
     pub node: Option<u16>,
     /// A directory of this node alone, in which it keeps what is committed: a node that is started
-    /// again with it has everything that it had, however it ended. The cluster's file says
+    /// again with it has what it had, however it ended. The cluster's file says
     /// `durability = "sync"` or "async" then; without a file --durability is sync.
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,

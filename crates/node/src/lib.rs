@@ -105,13 +105,14 @@ pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::e
         tracing::warn!("transactions are NOT serializable under {}: it is for comparison only", pair.scheme);
     }
     let (mut ready, mut alarm, mut complained) = (false, false, false);
+    let goes_back = cluster.durability == Durability::Async;
     let mut recovered = data_dir.is_none();
     let mut failing: Option<String> = None;
     let mut looked = None;
     let mut absent: Vec<u16> = Vec::new();
     let begun = Instant::now();
     while !stop.load(SeqCst) {
-        if engine.is_over() {
+        if goes_back && engine.is_over() && !stop.load(SeqCst) {
             tracing::warn!("another node has come back: this one goes back with it to what all have on disk");
             return Err(start_anew().into());
         }

@@ -83,7 +83,7 @@ fn selection(mutant: Mutant) -> Selection {
         CeilingForgotten => ("occ", "dst"),
         LeavingNotLogged | ArrivalNotLogged | ParcelForgotten | ImageDuringMove | MapNotInImage => ("", ""),
         ClosesOverOwner | CutNotOnDisk | OwnCut | CutIgnored | EraNotLogged | ImageAboveCut
-        | UnclosedToldOnce | OldEraAnswers => ("", "dst"),
+        | UnclosedToldOnce | OldEraAnswers | VotesEndWithLives => ("", "dst"),
         LogRecycledEarly | ImageOfUnstable | VotesNotInImage | LockedNotInImage | ImageReadFromEnd => {
             ("", "")
         }
@@ -158,8 +158,8 @@ fn selection(mutant: Mutant) -> Selection {
                 .into(),
             ..selected
         },
-        ClosesOverOwner | CutNotOnDisk | OwnCut | CutIgnored | EraNotLogged | ImageAboveCut | UnclosedToldOnce
-        | OldEraAnswers => Selection {
+        ClosesOverOwner | CutNotOnDisk | OwnCut | CutIgnored | EraNotLogged | ImageAboveCut
+        | UnclosedToldOnce | OldEraAnswers | VotesEndWithLives => Selection {
             logs: true,
             to_cut: true,
             knobs: [("crashes_per_s", "20"), ("down_ns", "20000000")]

@@ -217,6 +217,9 @@ mutants! {
     /// A shard that serves does not go back when another one that has served the same era comes
     /// back, and says that it has begun the next.
     OldEraAnswers = "old-era-answers",
+    /// A voter that comes back counts as one that knows nothing, although all go back to what its
+    /// log has.
+    VotesEndWithLives = "votes-end-with-lives",
     /// The log does not say that an era has begun.
     EraNotLogged = "era-not-logged",
     /// An image counts although the cut has not passed what is in it.

@@ -265,7 +265,7 @@ impl<S: Scheme> ActiveTransaction<S> {
     /// The [`Votes::lineage`] of a shard when the transaction first used it; its present one if it
     /// has not.
     pub(crate) fn lineage(&self, votes: &Votes, shard: ShardId) -> u64 {
-        let met = self.met.iter().find(|(met, _)| *met == shard && !votes.logs());
+        let met = self.met.iter().find(|(met, _)| *met == shard && !votes.outlives());
         met.map_or_else(|| votes.lineage(shard), |&(_, life)| life)
     }
 
@@ -357,9 +357,8 @@ pub(crate) fn handle<P: Protocol>(
 ) -> Handled<P::Reply> {
     // Shards come back together, so each says how far its log goes while the others wait for that.
     // Messages of the scheme wait elsewhere: they are dropped if their channel is reset.
-    let may_wait = |request: &P::Request| {
-        !matches!(request, Envelope::Common(Common::Standing(_) | Common::Scheme(_)))
-    };
+    let may_wait =
+        |request: &P::Request| !matches!(request, Envelope::Common(Common::Standing(_) | Common::Scheme(_)));
     if let Some(journal) = &mut shard.base().journal {
         if journal.is_obsolete(ticket) {
             return Handled::Done;

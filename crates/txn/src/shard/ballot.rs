@@ -115,8 +115,10 @@ pub struct Votes {
     /// How many votes were given: RECORD, and REFUSE.
     given: [u64; 2],
     outgoing: Vec<(ShardId, Request)>,
-    /// Whether the shards that hold data log, so that their votes outlive them.
+    /// Whether the shards that hold data log their votes, so that these outlive them.
     logs: bool,
+    /// Whether transactions are decided by what is in logs, and not by who is alive.
+    outlives: bool,
     /// If this shard logs: what of the above has changed since the last pass.
     changed: Option<Changed>,
 }
@@ -162,20 +164,28 @@ impl Votes {
             given: [0; 2],
             outgoing: Vec::new(),
             logs: false,
+            outlives: false,
             changed: None,
         }
     }
 
-    /// Whether votes outlive a process.
-    pub(crate) fn logs(&self) -> bool {
-        self.logs
+    /// Whether a shard that comes back may have what its former life has committed.
+    pub(crate) fn outlives(&self) -> bool {
+        self.outlives && !planted(Mutant::VotesEndWithLives)
     }
 
     /// From now on each shard of the database is a fate of its own, and votes outlive a process;
     /// those of this shard too, if it has data.
     pub(super) fn log(&mut self, here: bool) {
         self.logs = true;
+        self.outlives = true;
         self.changed = here.then(Changed::default);
+    }
+
+    /// From now on nobody decides a transaction because a voter has come back without its vote: the
+    /// versions of the voter may be below the cut, to which all go back before they serve again.
+    pub(super) fn go_back(&mut self) {
+        self.outlives = true;
     }
 
     /// Whether there is something that the log must hear of.
@@ -290,7 +300,7 @@ impl Votes {
     /// What a shard's votes last for: its life or, if shards log, its log, which outlives it.
     #[inline]
     pub(crate) fn lineage(&self, shard: ShardId) -> u64 {
-        if self.logs { 0 } else { self.life(shard) }
+        if self.outlives() { 0 } else { self.life(shard) }
     }
 
     /// The channel to a shard of another process was connected, in this life, or was reset

@@ -46,6 +46,11 @@
 //! interleavings of these rules (`docs/models/eras.py`). A log that tells of a higher cut than all
 //! shards come to shows that another log has lost what was on disk, and is refused.
 //!
+//! *Votes* are not logged, and yet nobody who lives on decides a transaction because a voter has come
+//! back without its vote: what the voter's log has of the transaction may be below the cut. Whatever
+//! depends on that vote stays in doubt until all go back, and the lock that is held for it keeps its
+//! shard from closing. Thus what a cut contains of a transaction is all of it or nothing.
+//!
 //! *Shards without data*, those of clients, outlive eras. What they have read in one must not meet
 //! what they read in the next. So they ask all shards with data which era they serve, begin when all
 //! have named the same, and are over when one of these shards comes back ([`Follows`]). What lives
@@ -175,6 +180,7 @@ impl<S: Scheme> Base<S> {
     /// crashed.
     pub fn others_go_back(&mut self) {
         self.follows = Follows::Nothing;
+        self.votes.go_back();
     }
 
     /// Whether the shard has to learn which era the others serve.

@@ -57,7 +57,10 @@ impl<S: Scheme> Base<S> {
         let mut journal = Journal::new(identity, settings);
         journal.images.unlogged_tables = self.store.tables();
         match to_cut {
-            true => journal.cut = Some(Cut::default()),
+            true => {
+                journal.cut = Some(Cut::default());
+                self.votes.go_back();
+            }
             false => self.votes.log(true),
         }
         self.journal = Some(Box::new(journal));
