@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, remove_file};
 use std::io::Write;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
@@ -39,6 +40,7 @@ impl Chance {
 pub struct World {
     scene: Scene,
     protocol: &'static str,
+    scheme: &'static str,
     load: Load,
     clients: Vec<Client>,
     /// How many clients there have been.
@@ -62,7 +64,12 @@ impl World {
             _ => Load::Bench("tpce --customers 2000 --home 500 --paper --daily-market 30"),
         };
         let shards = [&[1, 1, 1][..], &[1, 2, 1], &[2]][chance.below(3) as usize];
-        let keys = format!("durability = \"sync\"\nprotocol = \"{protocol}\"\n");
+        // Snapshots of the others may be older than what was acknowledged, which lists do not allow.
+        let scheme = match (protocol, load) {
+            ("occ" | "two_pl", Load::Bench(_)) => ["dst", "gts", "vts"][chance.below(3) as usize],
+            _ => "dst",
+        };
+        let keys = format!("durability = \"sync\"\nprotocol = \"{protocol}\"\nscheme = \"{scheme}\"\n");
         let mut scene = Scene::under(&keys, shards);
         let file = std::fs::read_to_string(scene.file()).expect("it was written just now");
         let tables = match load {
@@ -74,7 +81,8 @@ impl World {
             Load::Bench(_) => file.split_once("[[table]]").expect("a scene has tables").0,
         };
         std::fs::write(scene.file(), format!("{head}{tables}")).expect("there is room");
-        for id in 1..=shards.len() {
+        let oracle = usize::from(scheme != "dst");
+        for id in 1..=shards.len() + oracle {
             if small_disks {
                 let directory = scene.data_dir(id);
                 std::fs::create_dir_all(&directory).expect("there is room");
@@ -84,8 +92,18 @@ impl World {
             scene.start(id);
         }
         let (clients, moves) = (Vec::new(), Vec::new());
-        let world =
-            World { scene, protocol, load, clients, sessions: 0, chance, small_disks, moves, killed: 0 };
+        let world = World {
+            scene,
+            protocol,
+            scheme,
+            load,
+            clients,
+            sessions: 0,
+            chance,
+            small_disks,
+            moves,
+            killed: 0,
+        };
         world.is_well();
         match load {
             Load::Lists => fill(&world.scene.connect(), ACCOUNTS),
@@ -106,15 +124,22 @@ impl World {
             1 => "one node".to_owned(),
             nodes => format!("{nodes} nodes"),
         };
-        format!("{nodes} under {}, {load}", self.protocol)
+        format!("{nodes} under {}/{}, {load}", self.protocol, self.scheme)
     }
 
+    /// How many nodes hold data.
     fn nodes(&self) -> usize {
         self.scene.http.len() - 1
     }
 
+    /// All nodes, and the oracle, which comes last.
+    fn all(&self) -> RangeInclusive<usize> {
+        1..=self.nodes() + usize::from(self.scheme != "dst")
+    }
+
+    /// A node, or the oracle.
     fn some_node(&mut self) -> usize {
-        1 + self.chance.below(self.nodes() as u64) as usize
+        1 + self.chance.below(*self.all().end() as u64) as usize
     }
 
     fn kill(&mut self, id: usize) {
@@ -149,8 +174,8 @@ impl World {
                     self.scene.start(id);
                 }
                 3 => {
-                    (1..=self.nodes()).for_each(|id| self.kill(id));
-                    (1..=self.nodes()).for_each(|id| self.scene.start(id));
+                    self.all().for_each(|id| self.kill(id));
+                    self.all().for_each(|id| self.scene.start(id));
                 }
                 4 => {
                     // One that has just begun to read its log, or to serve.
@@ -210,7 +235,7 @@ impl World {
     /// Moves slots while all goes on; whether they arrive is no matter, if a node dies meanwhile.
     fn slots_move(&mut self) {
         let first = self.chance.below(4000);
-        let (slots, to) = (format!("{first}..{}", first + 96), self.some_node() - 1);
+        let (slots, to) = (format!("{first}..{}", first + 96), self.chance.below(self.nodes() as u64));
         let file = self.scene.file();
         let mut moves = plimsoll(&["move", path(&file), "--slots", &slots, "--to", &to.to_string()]);
         let moves = moves.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
@@ -276,7 +301,7 @@ impl World {
         if self.load == Load::Lists {
             self.lists();
         }
-        for id in 1..=self.nodes() {
+        for id in self.all() {
             self.scene.signal(id, "-TERM");
             let mut node = self.scene.nodes[id - 1].take().expect("it runs");
             let ended = until("a node that is asked to ends", || node.try_wait().expect("it is ours"));
