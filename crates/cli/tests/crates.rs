@@ -19,7 +19,7 @@ use std::process::Command;
 
 /// By folder below `crates`: the crates of the workspace that it depends on. Each is below those
 /// that use it.
-const MAY_USE: [(&str, &[&str]); 19] = [
+const MAY_USE: [(&str, &[&str]); 20] = [
     ("types", &[]),
     ("page", &[]),
     ("store", &["types"]),
@@ -34,7 +34,8 @@ const MAY_USE: [(&str, &[&str]); 19] = [
     ("engine", &["replication", "runtime", "store", "txn", "types"]),
     ("plimsoll", &["engine", "runtime", "store", "txn", "types"]),
     ("sql", &[]),
-    ("node", &["args", "engine", "page", "plimsoll", "runtime", "sql", "txn", "types"]),
+    ("sessions", &["runtime", "sql", "txn", "types"]),
+    ("node", &["args", "engine", "page", "plimsoll", "runtime", "sessions", "sql", "txn", "types"]),
     (
         "bench",
         &["args", "checker", "engine", "node", "page", "plimsoll", "runtime", "txn", "types", "workloads"],

@@ -3,21 +3,19 @@
 //!
 //! The runtime deals connections to shards. On each shard a task accepts them, and starts a task
 //! for each, which is a [`plimsoll_sql::session`]: its bytes come from the shard's streams, its
-//! time from the shard's clock, and its data by transactions that the shard coordinates (`store`).
+//! time from the shard's clock, and its data by transactions that the shard coordinates
+//! ([`plimsoll_sessions`]).
 //!
 //! Left out: passwords. A node trusts every client, so it listens on loopback addresses only. And a
 //! limit of time for a client that connects and does not log in: it keeps its place.
 
-mod failure;
-mod operation;
-mod store;
 #[cfg(test)]
 mod tests;
 
 use std::hash::{BuildHasher, RandomState};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use clap::Args;
 use plimsoll_args::{Refusal, refuse};
@@ -25,23 +23,16 @@ use plimsoll_engine::{Cluster, Engine, NodeConfig};
 use plimsoll_page::help;
 use plimsoll_runtime::real::{Endpoint, Listening};
 use plimsoll_runtime::{READ_MAX, Stream};
-use plimsoll_sql::session::{Closed, Places, World, serve as serve_session};
-use plimsoll_txn::any_shard::AnyShard;
+use plimsoll_sessions::{Here, NodeStore, ShardStore};
+use plimsoll_sql::session::{Closed, Places, serve as serve_session};
 
 use crate::{bind, taken};
-use store::{NodeStore, ShardStore};
 
 /// Sessions of a node at a time, at most.
 const SESSIONS_MAX: usize = 1000;
 
 /// Connections beyond these: to refuse a session takes one, and so does to cancel a statement.
 const SPARE: usize = 24;
-
-/// Maximum time that a session sleeps at once, in microseconds: a year.
-const SLEEP_US_MAX: u64 = 365 * 86_400_000_000;
-
-/// Unix time of 2000-01-01, in microseconds.
-const EPOCH_US: i64 = 946_684_800_000_000;
 
 /// Listens for PostgreSQL's clients.
 pub(crate) fn listen(address: &Endpoint, node: &NodeConfig) -> Result<Listening, Box<dyn std::error::Error>> {
@@ -53,7 +44,7 @@ pub(crate) fn listen(address: &Endpoint, node: &NodeConfig) -> Result<Listening,
 
 /// Serves the clients that are dealt to the shards of a node, if the cluster's pair has SQL.
 pub(crate) fn serve(engine: &Engine, cluster: &Cluster, node: u16) {
-    let Some(store) = NodeStore::new(engine, cluster) else { return };
+    let Some(store) = node_store(engine, cluster) else { return };
     let places = Places::new(node, SESSIONS_MAX);
     for shard in engine.shards() {
         let (places, store) = (places.clone(), store.clone());
@@ -61,7 +52,7 @@ pub(crate) fn serve(engine: &Engine, cluster: &Cluster, node: u16) {
             loop {
                 let mut connection = Connection(shard.accept().await);
                 let store = ShardStore::new(shard.clone(), store.clone());
-                let (world, places) = (Here { shard: shard.clone(), store }, places.clone());
+                let (world, places) = (Here::new(shard.clone(), store, unguessable), places.clone());
                 shard.start(Box::pin(async move {
                     serve_session(&mut connection, &world, &places).await;
                     connection.0.close().await;
@@ -83,35 +74,14 @@ impl plimsoll_sql::session::Stream for Connection {
     }
 }
 
-/// The shard of a session.
-struct Here {
-    shard: Rc<dyn AnyShard>,
-    store: ShardStore,
+/// What the stores of all shards of a node have in common; `None` if the cluster's pair has no SQL.
+fn node_store(engine: &Engine, cluster: &Cluster) -> Option<Arc<NodeStore>> {
+    Some(NodeStore::new(cluster.sql_tables()?, cluster.nodes.len() == 1, engine.runtime().reach()))
 }
 
-impl World for Here {
-    type Store = ShardStore;
-
-    fn store(&self) -> &ShardStore {
-        &self.store
-    }
-
-    fn now_us(&self) -> i64 {
-        (self.shard.now().0 / 1_000).cast_signed() - EPOCH_US
-    }
-
-    fn random(&self) -> u64 {
-        // The shard's generator could be guessed.
-        RandomState::new().hash_one(self.shard.random())
-    }
-
-    async fn pause(&self) {
-        self.shard.pause().await;
-    }
-
-    async fn sleep(&self, us: u64) {
-        self.shard.sleep(us.min(SLEEP_US_MAX) * 1_000).await;
-    }
+/// A number that nobody can guess who knows the shard's random numbers.
+fn unguessable(number: u64) -> u64 {
+    RandomState::new().hash_one(number)
 }
 
 const EXAMPLES: &[(&str, &str)] = &[

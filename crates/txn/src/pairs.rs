@@ -17,7 +17,9 @@ use std::fmt;
 use std::rc::Rc;
 
 use plimsoll_runtime::{Handled, Logged, Participant, ShardEnv, Suspect};
-use plimsoll_types::{Abort, ColumnGroup, Key, ShardId, TableId, Ticket, Timestamp};
+use plimsoll_types::{
+    Abort, ColumnGroup, IndexKind, Key, Partitioning, ShardId, TableId, TableSpec, Ticket, Timestamp,
+};
 
 use crate::any_shard::{AnyPair, AnyShard, InteractiveShard};
 use crate::attempt::{Attempt, Committed, First};
@@ -535,6 +537,13 @@ fn listed(names: &[&str]) -> String {
         Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
         _ => names.concat(),
     }
+}
+
+/// The two tables that all tables of SQL are in: one whose rows are each on one shard, and one with
+/// a copy on every shard. Both are ordered and have one column group.
+pub fn sql_tables() -> [TableSpec; 2] {
+    [("plimsoll.sql", Partitioning::Own), ("plimsoll.sql.copies", Partitioning::Everywhere)]
+        .map(|(name, partitioning)| TableSpec::new(name, IndexKind::Ordered, partitioning))
 }
 
 #[cfg(test)]

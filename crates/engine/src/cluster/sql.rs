@@ -8,16 +8,10 @@
 //!
 //! Their names have a dot in them, and no other table's name may have one.
 
-use plimsoll_txn::pairs::Pair;
-use plimsoll_types::{IndexKind, Partitioning, TableId, TableSpec};
+use plimsoll_txn::pairs::{Pair, sql_tables};
+use plimsoll_types::{TableId, TableSpec};
 
 use super::{Cluster, ClusterError, content};
-
-/// The tables of SQL. Both are ordered and have one column group.
-fn specs() -> [TableSpec; 2] {
-    [("plimsoll.sql", Partitioning::Own), ("plimsoll.sql.copies", Partitioning::Everywhere)]
-        .map(|(name, partitioning)| TableSpec::new(name, IndexKind::Ordered, partitioning))
-}
 
 /// Whether a table of a file is one of SQL's, which is there in any case. A name that only they may
 /// have is refused.
@@ -25,7 +19,7 @@ pub(super) fn is_of_sql(spec: &TableSpec, pair: Pair) -> Result<bool, ClusterErr
     if !spec.name.contains('.') {
         return Ok(false);
     }
-    match pair.has_sql() && specs().contains(spec) {
+    match pair.has_sql() && sql_tables().contains(spec) {
         true => Ok(true),
         false => content(format!(
             "table {:?}: names with a dot in them are kept for the database's own tables; choose another name",
@@ -38,7 +32,7 @@ impl Cluster {
     /// All tables, in the order of their ids: those of the file, and behind them those of SQL, if
     /// the pair has SQL.
     pub fn all_tables(&self) -> Vec<TableSpec> {
-        let of_sql = specs().into_iter().filter(|_| self.pair.has_sql());
+        let of_sql = sql_tables().into_iter().filter(|_| self.pair.has_sql());
         self.tables.iter().cloned().chain(of_sql).collect()
     }
 
@@ -52,6 +46,8 @@ impl Cluster {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_types::IndexKind;
+
     use super::super::{describe_tables, tests::NODE};
     use super::*;
 
@@ -90,10 +86,10 @@ mod tests {
     #[test]
     fn a_file_may_name_them_only_as_they_are() {
         let plain = Cluster::parse(&format!("{NODE}{TABLE}")).unwrap();
-        let [own, copies] = specs();
+        let [own, copies] = sql_tables();
         let described =
             |tables: &[TableSpec]| Cluster::parse(&format!("{NODE}{}{TABLE}", describe_tables(tables)));
-        let named = described(&specs()).unwrap();
+        let named = described(&sql_tables()).unwrap();
         assert_eq!((named.id, names(&named)), (plain.id, names(&plain)), "wherever they stand");
         assert_eq!(described(std::slice::from_ref(&copies)).unwrap().all_tables(), plain.all_tables());
         let other = |name: &str| TableSpec { name: name.to_owned(), ..own.clone() };

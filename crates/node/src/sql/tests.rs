@@ -8,6 +8,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use plimsoll_engine::{Cluster, Engine};
+use plimsoll_sessions::{NodeStore, ShardStore};
 use plimsoll_sql::catalog::{Column, Placement, Table};
 use plimsoll_sql::encoding::key;
 use plimsoll_sql::store::{Failure, Pair, Range, Space, Store};
@@ -15,7 +16,7 @@ use plimsoll_sql::types::{Datum, Oid};
 use plimsoll_txn::any_shard::AnyShard;
 use plimsoll_types::{Key, Partitioning, RangePlace, ShardId};
 
-use super::store::{NodeStore, ShardStore};
+use super::node_store;
 
 /// How long the tests wait for what comes soon.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -41,7 +42,7 @@ fn nodes(protocol: &str, count: usize, shards: usize) -> (Cluster, Vec<Engine>) 
 fn alone(protocol: &str, shards: usize) -> (Engine, Arc<NodeStore>) {
     let (cluster, mut engines) = nodes(protocol, 1, shards);
     let engine = engines.pop().expect("there is one node");
-    let store = NodeStore::new(&engine, &cluster).expect("the pair has SQL");
+    let store = node_store(&engine, &cluster).expect("the pair has SQL");
     (engine, store)
 }
 
@@ -233,7 +234,7 @@ fn an_operation_that_is_dropped_ends_and_its_transaction_is_rolled_back() {
 #[test]
 fn what_a_transaction_writes_is_limited() {
     let (cluster, engines) = nodes("occ", 2, 1);
-    let node = NodeStore::new(&engines[0], &cluster).expect("the pair has SQL");
+    let node = node_store(&engines[0], &cluster).expect("the pair has SQL");
     let failures = on(&engines[0], &node, 0, |store| async move {
         let mut transaction = store.begin(false).await?;
         let long = store.put(&mut transaction, Space::Parted, &[1; 4097], Some(b"")).await;
@@ -260,7 +261,7 @@ fn what_needs_a_node_that_is_gone_fails_soon() {
     let (cluster, mut engines) = nodes("occ", 2, 1);
     drop(engines.pop());
     let engine = engines.pop().expect("there is another node");
-    let store = NodeStore::new(&engine, &cluster).expect("the pair has SQL").with_patience(200_000_000);
+    let store = node_store(&engine, &cluster).expect("the pair has SQL").with_patience(200_000_000);
     let table = cluster.sql_tables().expect("the pair has SQL")[0];
     let home = move |shard: &dyn AnyShard, first| shard.home(table, &Key::new(&row(first, 0)));
     let found = engine.on_shard(ShardId(0), move |shard| {

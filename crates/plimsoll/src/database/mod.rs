@@ -66,13 +66,7 @@ pub use stats::{OldestSnapshot, Outcomes, Stats};
 pub use token::{Token, TokenError};
 pub use transaction::{Cursor, Txn};
 
-/// Maximum length of a value, in bytes.
-pub const VALUE_MAX: usize = 8 << 20;
-/// Maximum that one transaction may write, in bytes of keys and values.
-pub const WRITTEN_MAX: usize = 1 << 30;
-/// The same for a client of a cluster, where every write counts 64 bytes more: all that a
-/// transaction writes on one node travels in one message.
-pub const WRITTEN_MAX_CLUSTER: usize = 32 << 20;
+pub use plimsoll_types::{VALUE_MAX, WRITTEN_MAX, WRITTEN_MAX_CLUSTER};
 
 /// At most `LARGE_AT_ONCE` of a client's concurrent transactions may write more than `LARGE_BYTES`.
 /// Under 2PL a transaction that waits for its turn loses its locks after a second, like any that

@@ -26,7 +26,7 @@ fn interactive(shard: &dyn AnyShard) -> &dyn InteractiveShard {
 }
 
 /// A transaction that has begun and is not over. It is rolled back if it is dropped.
-pub(super) struct Held {
+pub(crate) struct Held {
     shard: Rc<dyn AnyShard>,
     /// `None` once the transaction is over.
     handle: Option<TransactionHandle>,
@@ -34,7 +34,7 @@ pub(super) struct Held {
 
 impl Held {
     /// Begins a transaction. Under a scheme without an oracle this takes one step.
-    pub(super) async fn begin(
+    pub(crate) async fn begin(
         shard: &Rc<dyn AnyShard>,
         attempt: Attempt,
         reads_only: bool,
@@ -44,37 +44,37 @@ impl Held {
     }
 
     /// The shard and the transaction, for an operation.
-    pub(super) fn parts(&mut self) -> (&dyn InteractiveShard, &mut TransactionHandle) {
+    pub(crate) fn parts(&mut self) -> (&dyn InteractiveShard, &mut TransactionHandle) {
         let handle = self.handle.as_mut().expect("no operation follows the end of a transaction");
         (interactive(&*self.shard), handle)
     }
 
     /// Up to which timestamp the session has seen the database.
-    pub(super) fn shown(&mut self) -> Option<Timestamp> {
+    pub(crate) fn shown(&mut self) -> Option<Timestamp> {
         let (shard, handle) = self.parts();
         shard.shown(handle)
     }
 
     /// The number of the attempt.
-    pub(super) fn number(&mut self) -> u64 {
+    pub(crate) fn number(&mut self) -> u64 {
         let (shard, handle) = self.parts();
         shard.id(handle).number
     }
 
     /// Commits. Returns the commit's timestamp.
-    pub(super) async fn commit(mut self) -> Result<Option<Timestamp>, Abort> {
+    pub(crate) async fn commit(mut self) -> Result<Option<Timestamp>, Abort> {
         let handle = self.handle.take().expect("a transaction ends once");
         Ok(interactive(&*self.shard).commit(handle).await?.stamp)
     }
 
     /// Rolls back.
-    pub(super) async fn rollback(mut self) {
+    pub(crate) async fn rollback(mut self) {
         let handle = self.handle.take().expect("a transaction ends once");
         interactive(&*self.shard).rollback(handle).await;
     }
 
     /// An operation has failed, and has ended the transaction: nothing is left to roll back.
-    pub(super) fn forget(mut self) {
+    pub(crate) fn forget(mut self) {
         self.handle = None;
     }
 }
@@ -89,7 +89,7 @@ impl Drop for Held {
 }
 
 /// An operation, which goes on if this is dropped.
-pub(super) struct Ongoing<T: 'static> {
+pub(crate) struct Ongoing<T: 'static> {
     shard: Rc<dyn AnyShard>,
     /// `None` once it has ended.
     operation: Option<Pin<Box<dyn Future<Output = T>>>>,
@@ -97,12 +97,12 @@ pub(super) struct Ongoing<T: 'static> {
 
 impl<T: 'static> Ongoing<T> {
     /// An operation on this shard, which begins when it is first polled.
-    pub(super) fn new(shard: &Rc<dyn AnyShard>, operation: impl Future<Output = T> + 'static) -> Ongoing<T> {
+    pub(crate) fn new(shard: &Rc<dyn AnyShard>, operation: impl Future<Output = T> + 'static) -> Ongoing<T> {
         Ongoing { shard: shard.clone(), operation: Some(Box::pin(operation)) }
     }
 
     /// What it comes to; `None` if it takes longer than this many nanoseconds.
-    pub(super) async fn within(&mut self, nanoseconds: u64) -> Option<T> {
+    pub(crate) async fn within(&mut self, nanoseconds: u64) -> Option<T> {
         let mut sleep = self.shard.sleep(nanoseconds);
         poll_fn(|context| match Pin::new(&mut *self).poll(context) {
             Poll::Ready(result) => Poll::Ready(Some(result)),

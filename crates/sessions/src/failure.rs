@@ -12,7 +12,7 @@ const SNAPSHOT_TOO_OLD: SqlState = SqlState(*b"72000");
 const STATEMENT_COMPLETION_UNKNOWN: SqlState = SqlState(*b"40003");
 
 /// What an abort of a transaction that writes means.
-pub(super) fn of(abort: Abort) -> Failure {
+pub(crate) fn of(abort: Abort) -> Failure {
     Failure::Conflict(match abort {
         Abort::Full => return Failure::Error(full()),
         Abort::DiskFull => return Failure::Error(disk_full()),
@@ -27,7 +27,7 @@ pub(super) fn of(abort: Abort) -> Failure {
 }
 
 /// What an abort of a transaction that only reads means. It meets no other transaction.
-pub(super) fn of_reading(abort: Abort) -> Failure {
+pub(crate) fn of_reading(abort: Abort) -> Failure {
     match abort {
         Abort::Validation => Failure::Error(SqlError::new(
             SNAPSHOT_TOO_OLD,
@@ -42,7 +42,7 @@ pub(super) fn of_reading(abort: Abort) -> Failure {
 }
 
 /// A node that is needed cannot be reached.
-pub(super) fn unreachable(waited_ns: u64) -> Failure {
+pub(crate) fn unreachable(waited_ns: u64) -> Failure {
     let error = "a node that is needed cannot be reached";
     let mut error = SqlError::new(SqlState::CANNOT_CONNECT_NOW, error);
     if waited_ns > 0 {
@@ -53,7 +53,7 @@ pub(super) fn unreachable(waited_ns: u64) -> Failure {
 }
 
 /// A commit may have happened.
-pub(super) fn in_doubt(waited_ns: u64) -> Failure {
+pub(crate) fn in_doubt(waited_ns: u64) -> Failure {
     let waited = Duration::from_nanos(waited_ns);
     let error = format!("whether the transaction is committed was not known after {waited:.1?}");
     let error = SqlError::new(STATEMENT_COMPLETION_UNKNOWN, error);
@@ -63,36 +63,36 @@ pub(super) fn in_doubt(waited_ns: u64) -> Failure {
 }
 
 /// The node has just been started.
-pub(super) fn is_reading_log() -> Failure {
+pub(crate) fn is_reading_log() -> Failure {
     let error = "the node is reading its log";
     Failure::Error(SqlError::new(SqlState::CANNOT_CONNECT_NOW, error).hint("Try again in a moment."))
 }
 
 /// An operation of a transaction that has failed before.
-pub(super) fn is_over() -> Failure {
+pub(crate) fn is_over() -> Failure {
     let error = "the transaction was ended by the database before";
     Failure::Error(SqlError::new(SqlState::IN_FAILED_SQL_TRANSACTION, error))
 }
 
 /// A write of a transaction that only reads.
-pub(super) fn is_read_only() -> Failure {
+pub(crate) fn is_read_only() -> Failure {
     Failure::Error(SqlError::new(READ_ONLY_TRANSACTION, "cannot write in a read-only transaction"))
 }
 
 /// A key or a row that is too long.
-pub(super) fn too_long(what: &str, bytes: usize, max: usize) -> SqlError {
+pub(crate) fn too_long(what: &str, bytes: usize, max: usize) -> SqlError {
     let error = format!("a {what} has {bytes} bytes; at most {max} are possible");
     SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, error)
 }
 
 /// A transaction has written too much.
-pub(super) fn too_much_written(max: usize) -> SqlError {
+pub(crate) fn too_much_written(max: usize) -> SqlError {
     let error = format!("the transaction writes more than {max} bytes");
     SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, error).hint("Write less in each of several transactions.")
 }
 
 /// All transactions together have written too much.
-pub(super) fn too_much_open(max: usize) -> SqlError {
+pub(crate) fn too_much_open(max: usize) -> SqlError {
     let error = format!("transactions of this node that are not over have written more than {max} bytes");
     SqlError::new(SqlState::OUT_OF_MEMORY, error).hint("Run fewer at a time that write much.")
 }

@@ -22,8 +22,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 
-use plimsoll::{VALUE_MAX, WRITTEN_MAX, WRITTEN_MAX_CLUSTER};
-use plimsoll_engine::{Cluster, Engine};
 use plimsoll_runtime::real::Reach;
 use plimsoll_sql::SqlError;
 use plimsoll_sql::store::{Failure, Pair, Range, Space, Store};
@@ -31,10 +29,13 @@ use plimsoll_txn::any_shard::AnyShard;
 use plimsoll_txn::attempt::Attempt;
 use plimsoll_txn::procedure::Scan;
 use plimsoll_txn::timestamp::Freshness;
-use plimsoll_types::{Abort, KEY_MAX, Key, Order, Partitioning, RangePlace, ShardId, TableId, Timestamp};
+use plimsoll_types::{
+    Abort, KEY_MAX, Key, Order, Partitioning, RangePlace, ShardId, TableId, Timestamp, VALUE_MAX,
+    WRITTEN_MAX, WRITTEN_MAX_CLUSTER,
+};
 
-use super::failure;
-use super::operation::{Held, Ongoing};
+use crate::failure;
+use crate::operation::{Held, Ongoing};
 
 /// How often an operation that takes long is looked at, in nanoseconds.
 const LOOK_NS: u64 = 100_000_000;
@@ -46,7 +47,7 @@ const WRITE_BYTES: usize = 64;
 const BOUND_MAX: usize = KEY_MAX + 1;
 
 /// What the stores of all shards of a node have in common.
-pub(super) struct NodeStore {
+pub struct NodeStore {
     parted: TableId,
     copied: TableId,
     /// Whether the cluster has no other node.
@@ -60,23 +61,22 @@ pub(super) struct NodeStore {
 }
 
 impl NodeStore {
-    /// For a node of this cluster; `None` if its pair has no SQL.
-    pub(super) fn new(engine: &Engine, cluster: &Cluster) -> Option<Arc<NodeStore>> {
-        let [parted, copied] = cluster.sql_tables()?;
-        Some(Arc::new(NodeStore {
+    /// For a node of a database in whose two tables all of SQL's are ([`plimsoll_txn::pairs`]).
+    /// `is_alone` says that there is no other node.
+    pub fn new([parted, copied]: [TableId; 2], is_alone: bool, reach: Reach) -> Arc<NodeStore> {
+        Arc::new(NodeStore {
             parted,
             copied,
-            is_alone: cluster.nodes.len() == 1,
-            reach: engine.runtime().reach(),
+            is_alone,
+            reach,
             told: AtomicU64::new(0),
             written: AtomicUsize::new(0),
             patience_ns: PATIENCE_NS,
-        }))
+        })
     }
 
-    /// The same with other patience.
-    #[cfg(test)]
-    pub(super) fn with_patience(self: Arc<NodeStore>, patience_ns: u64) -> Arc<NodeStore> {
+    /// The same with other patience: how long an operation waits for other nodes.
+    pub fn with_patience(self: Arc<NodeStore>, patience_ns: u64) -> Arc<NodeStore> {
         let node = Arc::into_inner(self).expect("the node's store has one owner until shards get it");
         Arc::new(NodeStore { patience_ns, ..node })
     }
@@ -84,13 +84,13 @@ impl NodeStore {
 
 /// The database, for the sessions of a shard.
 #[derive(Clone)]
-pub(super) struct ShardStore {
+pub struct ShardStore {
     shard: Rc<dyn AnyShard>,
     node: Arc<NodeStore>,
 }
 
 /// A transaction.
-pub(super) struct Transaction {
+pub struct Transaction {
     /// `None` once it has failed.
     held: Option<Held>,
     reads_only: bool,
@@ -128,7 +128,8 @@ impl Drop for Written {
 }
 
 impl ShardStore {
-    pub(super) fn new(shard: Rc<dyn AnyShard>, node: Arc<NodeStore>) -> ShardStore {
+    /// For the sessions of this shard of the node.
+    pub fn new(shard: Rc<dyn AnyShard>, node: Arc<NodeStore>) -> ShardStore {
         ShardStore { shard, node }
     }
 
