@@ -76,7 +76,8 @@ impl plimsoll_sql::session::Stream for Connection {
 
 /// What the stores of all shards of a node have in common; `None` if the cluster's pair has no SQL.
 fn node_store(engine: &Engine, cluster: &Cluster) -> Option<Arc<NodeStore>> {
-    Some(NodeStore::new(cluster.sql_tables()?, cluster.nodes.len() == 1, engine.runtime().reach()))
+    let (has_locks, is_alone) = (cluster.pair.has_locks(), cluster.nodes.len() == 1);
+    Some(NodeStore::new(cluster.sql_tables()?, has_locks, is_alone, engine.runtime().reach()))
 }
 
 /// A number that nobody can guess who knows the shard's random numbers.

@@ -50,6 +50,8 @@ const BOUND_MAX: usize = KEY_MAX + 1;
 pub struct NodeStore {
     parted: TableId,
     copied: TableId,
+    /// Whether transactions hold locks before they commit.
+    has_locks: bool,
     /// Whether the cluster has no other node.
     is_alone: bool,
     reach: Reach,
@@ -62,11 +64,18 @@ pub struct NodeStore {
 
 impl NodeStore {
     /// For a node of a database in whose two tables all of SQL's are ([`plimsoll_txn::pairs`]).
-    /// `is_alone` says that there is no other node.
-    pub fn new([parted, copied]: [TableId; 2], is_alone: bool, reach: Reach) -> Arc<NodeStore> {
+    /// `has_locks` says that transactions hold locks before they commit, `is_alone` that there is no
+    /// other node.
+    pub fn new(
+        [parted, copied]: [TableId; 2],
+        has_locks: bool,
+        is_alone: bool,
+        reach: Reach,
+    ) -> Arc<NodeStore> {
         Arc::new(NodeStore {
             parted,
             copied,
+            has_locks,
             is_alone,
             reach,
             told: AtomicU64::new(0),
@@ -252,6 +261,10 @@ impl ShardStore {
 
 impl Store for ShardStore {
     type Transaction = Transaction;
+
+    fn has_locks(&self) -> bool {
+        self.node.has_locks
+    }
 
     async fn begin(&self, reads_only: bool) -> Result<Transaction, Failure> {
         if !self.shard.serves() {

@@ -77,6 +77,11 @@ impl<T> Data<T> {
         }
     }
 
+    /// Whether it may hold locks, if the database has any.
+    pub(super) fn may_hold_locks(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| !open.reads_only)
+    }
+
     /// Whether something was written in it.
     pub(super) fn has_written(&self) -> bool {
         self.has_written
@@ -218,6 +223,20 @@ impl<W: World> Session<'_, W> {
         let Some(open) = &mut self.data.open else { return Err(confused().into()) };
         let found = self.world.store().get(&mut open.transaction, space, keys).await;
         self.outcome(found)
+    }
+
+    /// Reads some keys as they are now, whatever the transaction sees: nothing that it does may rest
+    /// on it.
+    pub(super) async fn get_newest(
+        &self,
+        space: Space,
+        keys: &[Vec<u8>],
+    ) -> Result<Vec<Option<Vec<u8>>>, Stop> {
+        let store = self.world.store();
+        let mut newest = store.begin(true).await?;
+        let found = store.get(&mut newest, space, keys).await;
+        store.rollback(newest).await;
+        Ok(found?)
     }
 
     /// Reads the first pairs of a range.

@@ -12,15 +12,18 @@
 //! Whoever has waited has read what is no longer so. It starts again ([`super::journal`]) and keeps
 //! what it has reserved, so that nobody is before it the second time. It gives up what it has done
 //! before it waits, because with locks in the database (two-phase locking) the one that it waits
-//! for could wait for it. A transaction that cannot start again keeps its locks: such a circle ends
-//! by `lock_timeout` or `statement_timeout` only.
+//! for could wait for it. A transaction that cannot start again keeps its locks, and so does one
+//! with savepoints. Nobody sees such a circle, so these wait for a bounded time only ([`HELD_US`]).
 //!
 //! Two that wait for each other would wait for ever. A session waits for one row at a time, and all
 //! of them are behind one lock, so who asks last sees the circle: it gives back what it has
 //! reserved, and starts again behind the others.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::{Arc, PoisonError};
+use std::task::Poll;
 
 use super::cancel::Places;
 use super::conversation::Session;
@@ -40,6 +43,13 @@ const LOOK_US: u64 = 50;
 
 /// How long any session sleeps at most, in microseconds.
 const LOOK_MAX_US: u64 = 5_000;
+
+/// How long a session waits for another at most while its transaction holds locks for which the
+/// other one may wait, in microseconds, if the transaction can start again.
+const HELD_US: u64 = 100_000;
+
+/// The same if it cannot: then its client gets a serialization failure.
+const HELD_LAST_US: u64 = 1_000_000;
 
 #[expect(clippy::disallowed_types, reason = "sessions of all shards of a node meet here")]
 type Lock<T> = std::sync::Mutex<T>;
@@ -242,10 +252,18 @@ impl<W: World> Session<'_, W> {
         if starts_over && self.transaction.level() == 0 {
             self.abandon().await;
         }
+        let held_us = match self.data.may_hold_locks() && self.world.store().has_locks() {
+            true if starts_over => HELD_US,
+            true => HELD_LAST_US,
+            false => u64::MAX,
+        };
         let since_us = self.world.now_us();
-        let waited = self.wait_for(key, deadline_us).await;
+        let waited = self.wait_for(key, deadline_us, held_us).await;
         self.waited_us += self.world.now_us().saturating_sub(since_us);
-        waited?;
+        if !waited? {
+            self.reserved.release();
+            return Err(Stop::Conflict("two transactions may have been waiting for each other"));
+        }
         self.reserved.keys.insert(key.to_vec());
         match starts_over {
             true => Err(Stop::Conflict("another transaction was writing the same row")),
@@ -301,14 +319,19 @@ impl<W: World> Session<'_, W> {
         }
         let keys = [key];
         let seen = self.get(space, &keys).await?;
-        let store = self.world.store();
-        let mut newest = store.begin(true).await?;
-        let found = store.get(&mut newest, space, &keys).await;
-        store.rollback(newest).await;
-        Ok(found? != seen)
+        let newest = self.get_newest(space, &keys);
+        if !self.world.store().has_locks() {
+            return Ok(newest.await? != seen);
+        }
+        // Reading waits for who writes the row, who may wait for locks of this transaction.
+        match within(self.world.sleep(HELD_US), newest).await {
+            Some(newest) => Ok(newest? != seen),
+            None => Ok(true),
+        }
     }
 
-    async fn wait_for(&self, key: &[u8], deadline_us: Option<i64>) -> Result<(), SqlError> {
+    /// Waits for a row. Says whether the session has it now; not, after so many microseconds.
+    async fn wait_for(&self, key: &[u8], deadline_us: Option<i64>, held_us: u64) -> Result<bool, SqlError> {
         let (table, session) = (self.reserved.table(), self.reserved.session);
         let since_us = self.world.now_us();
         let limit_us = self.settings.number("lock_timeout").saturating_mul(1000);
@@ -320,15 +343,28 @@ impl<W: World> Session<'_, W> {
             }
             self.world.sleep(before.saturating_mul(before).saturating_mul(LOOK_US).min(LOOK_MAX_US)).await;
             self.check_time(deadline_us)?;
-            let now_us = self.world.now_us();
-            if limit_us > 0 && now_us.saturating_sub(since_us) >= limit_us {
+            let waited_us = self.world.now_us().saturating_sub(since_us);
+            if u64::try_from(waited_us).is_ok_and(|waited_us| waited_us >= held_us) {
+                return Ok(false);
+            }
+            if limit_us > 0 && waited_us >= limit_us {
                 let error = "canceling statement due to lock timeout";
                 return Err(SqlError::new(SqlState::LOCK_NOT_AVAILABLE, error));
             }
         }
         waiting.has_got = true;
-        Ok(())
+        Ok(true)
     }
+}
+
+/// What a future comes to; `None` if another ends before.
+async fn within<T>(end: impl Future<Output = ()>, result: impl Future<Output = T>) -> Option<T> {
+    let (mut end, mut result) = (pin!(end), pin!(result));
+    poll_fn(|context| match result.as_mut().poll(context) {
+        Poll::Ready(result) => Poll::Ready(Some(result)),
+        Poll::Pending => end.as_mut().poll(context).map(|()| None),
+    })
+    .await
 }
 
 #[cfg(test)]

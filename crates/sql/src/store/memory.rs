@@ -59,6 +59,10 @@ fn is_empty(range: &Range) -> bool {
 impl Store for Memory {
     type Transaction = Transaction;
 
+    fn has_locks(&self) -> bool {
+        false
+    }
+
     async fn begin(&self, _reads_only: bool) -> Result<Transaction, Failure> {
         let state = self.state();
         let rows = Arc::clone(&state.rows);

@@ -57,6 +57,9 @@ pub trait Store {
     /// A transaction.
     type Transaction;
 
+    /// Whether a transaction holds locks before it commits, for which others wait, readers as well.
+    fn has_locks(&self) -> bool;
+
     /// Begins one.
     fn begin(&self, reads_only: bool) -> impl Future<Output = Result<Self::Transaction, Failure>>;
 
