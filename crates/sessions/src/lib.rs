@@ -1,7 +1,9 @@
 //! Sessions of SQL on the shards of a node: what they have of the database, and of time and chance.
 //!
 //! A session ([`plimsoll_sql::session`]) knows nothing of shards. [`ShardStore`] gives it
-//! transactions that the shard coordinates on which it runs, and [`Here`] the shard's clock.
+//! transactions that the shard coordinates on which it runs, and [`Here`] the shard's clock. A node
+//! has sessions for the clients that connect to it, and a simulated world for those that it makes.
+//! Both run this code.
 
 mod failure;
 mod operation;

@@ -79,6 +79,9 @@ pub struct ClientResults {
     pub tally: Tally,
     /// What attempts of list-append did.
     pub appended: Vec<Attempted>,
+    /// What transactions of sessions of SQL did.
+    #[cfg(feature = "sql")]
+    pub deeds: crate::sql::deed::Deeds,
     /// Attempts whose client crashed before it was answered.
     pub in_doubt: Vec<TxnId>,
     /// Transactions that were answered and lost, as the durability allows.
@@ -96,6 +99,8 @@ impl ClientResults {
         self.torn.append(&mut other.torn);
         self.broken.append(&mut other.broken);
         self.appended.append(&mut other.appended);
+        #[cfg(feature = "sql")]
+        self.deeds.join(other.deeds);
         self.in_doubt.append(&mut other.in_doubt);
         self.lost += other.lost;
         self.tally.add(&other.tally);

@@ -82,12 +82,16 @@ pub(crate) fn judge(
     }
     found.add("copies differ", copies(&setting, &mut installs));
     let in_doubt = in_doubt(plan, &left, &installs);
+    #[cfg(feature = "sql")]
+    let committed = left.deeds.all.iter().filter(|deed| deed.how == append::End::Committed).count() as u64;
+    #[cfg(not(feature = "sql"))]
+    let committed = 0;
     if plan.workload.is_random() || plan.workload == WorkloadName::Pieces {
         let written: BTreeSet<TxnId> = in_doubt.iter().map(|transaction| transaction.id).collect();
         found.add("wrong value", random::wrong_values(&left, &installs, &written));
     }
     let mut outcome = setting.outcome();
-    (outcome.transactions, outcome.lost) = (left.transactions.len() as u64, left.lost);
+    (outcome.transactions, outcome.lost) = (committed + left.transactions.len() as u64, left.lost);
     outcome.aborts = left.aborts + left.read_only_aborts;
     let complete = found.violations.is_empty();
     let mut transactions = std::mem::take(&mut left.transactions);
@@ -101,6 +105,10 @@ pub(crate) fn judge(
     outcome.violations = found.violations;
     outcome.tables = setting.tables;
     outcome.appended = left.appended;
+    #[cfg(feature = "sql")]
+    {
+        outcome.deeds = left.deeds;
+    }
     outcome
 }
 
@@ -120,8 +128,9 @@ fn from_the_future(setting: &Setting, installs: &[Vec<Install>]) -> Vec<String> 
 }
 
 /// Transactions that have committed although no client was told, for their client's machine has
-/// crashed. What they have read, and how much they wrote, is not known; that all of it is there is
-/// seen in lists ([`lists`]), and where sums would be wrong.
+/// crashed; under SQL all of them, for sessions tell answers and not transactions. What they have
+/// read, and how much they wrote, is not known; that all of it is there is seen in lists
+/// ([`lists`]), and where sums would be wrong.
 fn in_doubt(plan: &Plan, left: &ClientResults, installs: &[Vec<Install>]) -> Vec<Transaction> {
     let has_scalars = plan.legal_pair().has_scalars();
     let known: BTreeSet<TxnId> = left.attempts.iter().filter_map(|tried| tried.id).collect();
@@ -129,8 +138,11 @@ fn in_doubt(plan: &Plan, left: &ClientResults, installs: &[Vec<Install>]) -> Vec
     let crashing = plan.mortal();
     let crashes = |shard: ShardId| crashing.contains(&plan.machine(shard.index()));
     // A procedure is noted when it is over.
-    let unanswered =
-        |id: TxnId| crashes(id.coordinator) && !known.contains(&id) || left.in_doubt.contains(&id);
+    let unanswered = |id: TxnId| {
+        crashes(id.coordinator) && !known.contains(&id)
+            || left.in_doubt.contains(&id)
+            || plan.workload.is_sql()
+    };
     let installed: BTreeMap<TxnId, Timestamp> = (installs.iter().flatten())
         .filter(|install| !told.contains(&install.txn) && unanswered(install.txn))
         .map(|install| (install.txn, install.stamp))
@@ -161,7 +173,7 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
-    fn add(&mut self, kind: &str, details: impl IntoIterator<Item = String>) {
+    pub(crate) fn add(&mut self, kind: &str, details: impl IntoIterator<Item = String>) {
         let told = details.into_iter().take(TOLD);
         self.violations.extend(told.map(|detail| Violation { kind: kind.to_owned(), detail }));
     }

@@ -25,5 +25,7 @@ pub mod plan;
 pub mod recorder;
 pub mod run;
 pub mod shrink;
+#[cfg(feature = "sql")]
+pub mod sql;
 pub mod workload;
 mod world;

@@ -73,14 +73,54 @@ pub enum WorkloadName {
     /// [`crate::workload::random`] with scans in either order. No seed draws it: it came later than
     /// the seeds.
     Reverse,
+    /// [`crate::sql`]. No seed draws it.
+    #[cfg(feature = "sql")]
+    Sql,
 }
 
 impl WorkloadName {
     /// All of them.
-    pub const ALL: [WorkloadName; 9] = {
+    pub const ALL: &'static [WorkloadName] = {
         use WorkloadName::*;
-        [Random, Reverse, Cycle, Append, Pieces, SmallBank, Micro, Tpcc, Tpce]
+        &[
+            Random,
+            Reverse,
+            Cycle,
+            Append,
+            Pieces,
+            SmallBank,
+            Micro,
+            Tpcc,
+            Tpce,
+            #[cfg(feature = "sql")]
+            Sql,
+        ]
     };
+
+    /// The workload of this name.
+    pub fn named(name: &str) -> Option<WorkloadName> {
+        WorkloadName::ALL.iter().copied().find(|workload| workload.name() == name)
+    }
+
+    /// Whether its transactions are those of sessions of SQL.
+    pub fn is_sql(self) -> bool {
+        #[cfg(feature = "sql")]
+        if self == WorkloadName::Sql {
+            return true;
+        }
+        false
+    }
+
+    /// Whether it runs under a protocol, which may have a lock policy, and a scheme.
+    pub fn runs_under(self, protocol: &str, scheme: &str) -> bool {
+        match without_policy(protocol) {
+            "rococo" => self.one_shot(),
+            protocol if self.is_sql() => {
+                Pair::parse(&format!("{protocol}/{scheme}")).is_ok_and(Pair::has_sql)
+            }
+            _ => true,
+        }
+    }
 
     /// Whether its transactions are those of [`crate::workload::random`].
     pub fn is_random(self) -> bool {
@@ -106,6 +146,8 @@ impl WorkloadName {
             WorkloadName::Micro => 4..=8,
             WorkloadName::Tpcc => 100..=100,
             WorkloadName::Tpce => 5..=5,
+            #[cfg(feature = "sql")]
+            WorkloadName::Sql => 2..=crate::sql::KEYS,
         }
     }
 
@@ -121,6 +163,8 @@ impl WorkloadName {
             WorkloadName::Micro => "micro",
             WorkloadName::Tpcc => "tpcc",
             WorkloadName::Tpce => "tpce",
+            #[cfg(feature = "sql")]
+            WorkloadName::Sql => "sql",
         }
     }
 }
@@ -249,7 +293,7 @@ pub struct Plan {
     /// start again; others do so only if shards log.
     pub fronts: usize,
     /// Rows that a partition has of each table (random, pieces), keys of the ring (cycle), lists
-    /// (append), accounts or tuples of a shard (SmallBank, micro), items (TPC-C), customers of a
+    /// (append, sql), accounts or tuples of a shard (SmallBank, micro), items (TPC-C), customers of a
     /// load unit (TPC-E).
     pub keys: u64,
     /// Times that some slots of a shard are asked to move to another.
@@ -331,6 +375,10 @@ fn refuse_with_logs(selection: &Selection) -> Result<(), String> {
         );
     }
     match selection.workload {
+        Some(workload) if workload.is_sql() && selection.to_cut => {
+            Err("clients of sql go by what they were told: choose --durability sync, or another workload"
+                .to_owned())
+        }
         Some(workload) if counts(workload) => Err(format!(
             "clients of {} count what they were told, and where shards log they crash: choose another workload",
             workload.name()
@@ -343,6 +391,11 @@ fn refuse_with_logs(selection: &Selection) -> Result<(), String> {
 /// of its tables.
 fn counts(workload: WorkloadName) -> bool {
     matches!(workload, WorkloadName::Tpcc | WorkloadName::Tpce | WorkloadName::Micro)
+}
+
+/// The error of SQL where there is none.
+fn no_sql(protocol: &str, scheme: &str) -> String {
+    format!("there is no SQL under {protocol}/{scheme}: choose occ/dst or two_pl/dst, or another workload")
 }
 
 impl Plan {
@@ -414,6 +467,8 @@ impl Plan {
             WorkloadName::Random | WorkloadName::Reverse => {
                 400 + self.shards * self.clients * self.transactions / 4
             }
+            // A statement sends several, and waits for its client.
+            workload if workload.is_sql() => 200,
             _ => 20,
         };
         // What a shard sends waits for its log.
@@ -442,7 +497,7 @@ impl Plan {
         let few = selection.protocol.map(schemes).filter(|schemes| schemes.len() < SCHEMES.len());
         let scheme = selection.scheme.unwrap_or_else(|| match few {
             Some(few) => few[draw(2, few.len() as u64)],
-            None if selection.to_cut => "dst",
+            None if selection.to_cut || selection.workload.is_some_and(WorkloadName::is_sql) => "dst",
             None if selection.logs => ["dst", "dst", "none"][draw(2, 3)],
             None => ["dst", "dst", "dst", "gts", "vts", "none"][draw(2, 6)],
         });
@@ -451,11 +506,16 @@ impl Plan {
         let fits = |protocol: &str| {
             schemes(protocol).contains(&scheme)
                 && !(selection.logs && protocol == "rococo")
-                && (protocol != "rococo"
-                    || selection.workload.is_none_or(WorkloadName::one_shot)
-                        && selection.moves.is_none_or(|moves| moves == 0))
+                && selection.workload.is_none_or(|workload| workload.runs_under(protocol, scheme))
+                && (protocol != "rococo" || selection.moves.is_none_or(|moves| moves == 0))
         };
-        let legal: Vec<_> = protocols.into_iter().filter(|protocol| fits(protocol)).collect();
+        // Sessions run under 2PL if it is asked for: not all is right there yet.
+        let is_sql = selection.workload.is_some_and(WorkloadName::is_sql);
+        let is_drawn = |protocol: &str| fits(protocol) && (!is_sql || protocol == "occ");
+        let legal: Vec<_> = protocols.into_iter().filter(|protocol| is_drawn(protocol)).collect();
+        if legal.is_empty() && is_sql {
+            return Err(no_sql("any", scheme));
+        }
         let protocol = selection.protocol.unwrap_or(legal[draw(1, legal.len() as u64)]);
         if !schemes(protocol).contains(&scheme) {
             let legal: Vec<String> =
@@ -478,8 +538,11 @@ impl Plan {
                 Some(_) => [Random, Random, Cycle, Append, SmallBank][draw(3, 5)],
             }
         });
+        if workload.is_sql() && !workload.runs_under(protocol, scheme) {
+            return Err(no_sql(protocol, scheme));
+        }
         if protocol == "rococo" && !workload.one_shot() {
-            let fit = WorkloadName::ALL.into_iter().filter(|workload| workload.one_shot());
+            let fit = WorkloadName::ALL.iter().copied().filter(|workload| workload.one_shot());
             let fit: Vec<_> = fit.map(WorkloadName::name).collect();
             return Err(format!(
                 "rococo runs one-shot transactions, and {} has others: choose one of {}",
@@ -489,7 +552,9 @@ impl Plan {
         }
         let shards = selection.shards.unwrap_or(1 + draw(4, 4));
         let clients = selection.clients.unwrap_or(1 + draw(5, 5));
-        let transactions = selection.transactions.unwrap_or(5 + draw(6, 90));
+        // Those of SQL are many statements each.
+        let most = if workload.is_sql() { 30 } else { 90 };
+        let transactions = selection.transactions.unwrap_or(5 + draw(6, most));
         let mut hardware = Hardware::drawn(seed);
         let mut faults = match selection.faults {
             FaultsName::None => Faults::none(),
@@ -616,6 +681,7 @@ impl Plan {
             }[draw(15, 2)],
             least_patience_ns: match workload {
                 WorkloadName::Random | WorkloadName::Reverse => [80_000_000, 200_000_000][draw(8, 2)],
+                workload if workload.is_sql() => [20_000_000, 200_000_000][draw(8, 2)],
                 _ => [1_000_000, 5_000_000, 50_000_000][draw(8, 3)],
             },
             hardware,

@@ -43,6 +43,8 @@ use crate::judge;
 use crate::online::Online;
 use crate::plan::{Nth, Plan, WorkloadName};
 use crate::recorder::Recorder;
+#[cfg(feature = "sql")]
+use crate::sql;
 use crate::workload::{append, cycle, pieces, random};
 use crate::world::{AnyWorld, Blueprint, Lives, take_installs};
 
@@ -108,6 +110,9 @@ pub struct Outcome {
     pub tables: Arc<[TableSpec]>,
     /// What attempts of list-append did.
     pub appended: Vec<append::Attempted>,
+    /// What transactions of sessions of SQL did.
+    #[cfg(feature = "sql")]
+    pub deeds: sql::deed::Deeds,
 }
 
 /// When the client of a transaction was answered, in virtual nanoseconds; `None` if it crashed
@@ -134,6 +139,8 @@ fn world(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
             interactive(plan, recorder)
         }
         WorkloadName::Pieces => pieces(plan, recorder),
+        #[cfg(feature = "sql")]
+        WorkloadName::Sql => sessions(plan, recorder),
         WorkloadName::SmallBank => {
             let mut parameters = smallbank::Parameters::new(plan.shards as u64, plan.keys);
             (parameters.seed, parameters.closed, parameters.distributed_pct) = (plan.seed, true, 50.0);
@@ -235,11 +242,29 @@ type SimClient = Client<Outsider>;
 /// A benchmark's workload, with its part of a client.
 type Benchmark = (Arc<dyn AnyWorkload>, Box<dyn AnyClient>);
 
+/// What clients need besides a shard.
+enum Needs {
+    /// Nothing: the workload is one of this crate.
+    Nothing,
+    /// A benchmark's workload.
+    Benchmark(Arc<dyn AnyWorkload>),
+    /// Sessions of SQL.
+    #[cfg(feature = "sql")]
+    Sessions(Rc<sql::Nodes>),
+}
+
+/// What a client has besides a shard.
+enum Has {
+    Nothing,
+    Benchmark(Benchmark),
+    #[cfg(feature = "sql")]
+    Session(sql::client::Caller),
+}
+
 /// A client's way through its transactions.
 struct Way {
     plan: Rc<Plan>,
-    /// `None` if the workload is one of this crate.
-    benchmark: Option<Benchmark>,
+    has: Has,
     /// Which of the clients it is. A client that begins after a crash has the number of the one
     /// that it follows.
     number: usize,
@@ -251,7 +276,7 @@ struct Way {
 
 impl Way {
     async fn go(self, mut leaving: ClientTask) {
-        let Way { plan, mut benchmark, number, to_do, running } = self;
+        let Way { plan, mut has, number, to_do, running } = self;
         let to_do = &to_do[number];
         while !leaving.client.shard.serves() {
             leaving.client.shard.sleep(LOOK_NS).await;
@@ -262,9 +287,9 @@ impl Way {
                 // What a transaction does depends on nothing that others did.
                 let stream = u64::from(leaving.client.session) << 32 | place as u64;
                 leaving.client.rng = Rng::new(plan.seed, stream);
-                transaction(&mut leaving.client, &plan, &mut benchmark).await;
+                transaction(&mut leaving.client, &plan, &mut has).await;
                 leaving.client.shard.pause().await;
-            } else if let Some((_, own)) = &mut benchmark {
+            } else if let Has::Benchmark((_, own)) = &mut has {
                 own.draw(leaving.client.shard.clock().0);
                 own.done(false);
             }
@@ -277,13 +302,15 @@ impl Way {
 }
 
 /// One transaction of a client.
-async fn transaction(client: &mut SimClient, plan: &Plan, benchmark: &mut Option<Benchmark>) {
-    match (plan.workload, benchmark) {
-        (_, Some((workload, own))) => client.benchmark(&**workload, &mut **own).await,
-        (WorkloadName::Cycle, None) => client.cycle(plan.keys).await,
-        (WorkloadName::Append, None) => client.append(plan.keys).await,
-        (WorkloadName::Pieces, None) => client.pieces_of(plan.keys).await,
-        (_, None) => client.random_of(plan.keys).await,
+async fn transaction(client: &mut SimClient, plan: &Plan, has: &mut Has) {
+    match (plan.workload, has) {
+        (_, Has::Benchmark((workload, own))) => client.benchmark(&**workload, &mut **own).await,
+        #[cfg(feature = "sql")]
+        (_, Has::Session(caller)) => client.sql(caller, plan.keys).await,
+        (WorkloadName::Cycle, _) => client.cycle(plan.keys).await,
+        (WorkloadName::Append, _) => client.append(plan.keys).await,
+        (WorkloadName::Pieces, _) => client.pieces_of(plan.keys).await,
+        _ => client.random_of(plan.keys).await,
     }
 }
 
@@ -416,13 +443,9 @@ impl Setting {
         result.take()
     }
 
-    /// Lets the clients run, with a benchmark's workload or one of this crate. Clients of a machine
+    /// Lets the clients run, with what they need. Clients of a machine
     /// that crashes are others when it starts again, and do what is left to do.
-    fn clients(
-        &mut self,
-        plan: &Plan,
-        benchmark: Option<Arc<dyn AnyWorkload>>,
-    ) -> (ClientResults, Option<String>) {
+    fn clients(&mut self, plan: &Plan, needs: Needs) -> (ClientResults, Option<String>) {
         let (clients, all) = (plan.clients, plan.clients_in_all());
         let world = Rc::new(plan.clone());
         let running = Rc::new(Cell::new(all));
@@ -442,16 +465,17 @@ impl Setting {
             let home = ShardId((index % data_shards) as u16);
             for number in (0..clients).map(|number| index * clients + number) {
                 let session = life * all + number;
-                let own = |workload: &Arc<dyn AnyWorkload>| {
-                    (workload.clone(), workload.client(session, home, &|slot| placement.shard(slot)))
+                let has = match &needs {
+                    Needs::Nothing => Has::Nothing,
+                    Needs::Benchmark(workload) => {
+                        let own = workload.client(session, home, &|slot| placement.shard(slot));
+                        Has::Benchmark((workload.clone(), own))
+                    }
+                    #[cfg(feature = "sql")]
+                    Needs::Sessions(nodes) => Has::Session(sql::client::Caller::new(nodes.of(index, life))),
                 };
-                let way = Way {
-                    plan: world.clone(),
-                    benchmark: benchmark.as_ref().map(own),
-                    number,
-                    to_do: to_do.clone(),
-                    running: ends.clone(),
-                };
+                let way =
+                    Way { plan: world.clone(), has, number, to_do: to_do.clone(), running: ends.clone() };
                 let mut client = Client::new(shard.clone(), pair, watch.clone(), world.seed, session as u32);
                 client.pauses = world.pauses;
                 client.either_order = world.workload == WorkloadName::Reverse;
@@ -596,7 +620,7 @@ fn interactive(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
     setting.load_numbers(rows);
     // Lists are empty at the beginning.
     setting.used.extend((0..plan.keys).map(Partitioning::modulo));
-    let (left, stuck) = setting.clients(plan, None);
+    let (left, stuck) = setting.clients(plan, Needs::Nothing);
     judge::judge(plan, setting, left, stuck, &mut |setting, left, found| {
         judge::last_look(plan, setting, left, found);
     })
@@ -607,8 +631,33 @@ fn pieces(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
     let mut setting = Setting::new(plan, pieces::tables(), pieces::protocol_options(), recorder);
     setting.load_numbers(pieces::rows_of(plan.keys));
     setting.used.extend((0..plan.keys).map(Partitioning::modulo));
-    let (left, stuck) = setting.clients(plan, None);
+    let (left, stuck) = setting.clients(plan, Needs::Nothing);
     judge::judge(plan, setting, left, stuck, &mut |_, _, _| ())
+}
+
+/// Sessions of SQL.
+#[cfg(feature = "sql")]
+fn sessions(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
+    let mut setting = Setting::new(plan, sql::tables(), ProtocolOptions::default(), recorder);
+    let nodes = sql::Nodes::new(plan, setting.shards);
+    let (nodes, keys) = (Rc::new(nodes), plan.keys);
+    let first = nodes.of(0, 0);
+    let made = setting.run_on(ShardId(0), move |shard| sql::set_up(shard, first, keys));
+    let unmade = match made {
+        Some(made) => made.err(),
+        None => Some("the statements that make the tables are not answered".to_owned()),
+    };
+    if let Some(why) = unmade {
+        return judge::judge(plan, setting, ClientResults::default(), Some(why), &mut |_, _, _| ());
+    }
+    for shard in setting.shards() {
+        let rows = setting.world.newest_rows(shard, TableId(0).row()).unwrap_or_default();
+        setting.used.extend(rows.iter().filter_map(|(key, ..)| Partitioning::Own.slot(key)));
+    }
+    let (left, stuck) = setting.clients(plan, Needs::Sessions(nodes.clone()));
+    judge::judge(plan, setting, left, stuck, &mut |setting, left, found| {
+        sql::judge::judge(setting, &nodes, left, found);
+    })
 }
 
 /// A benchmark's workload, small.
@@ -623,7 +672,7 @@ fn benchmark(plan: &Plan, recorder: Option<Recorder>, workload: Arc<dyn AnyWorkl
             workload.load(unit, &mut |table, key, values| setting.load(shard, table, &key, values));
         }
     }
-    let (left, stuck) = setting.clients(plan, Some(workload.clone()));
+    let (left, stuck) = setting.clients(plan, Needs::Benchmark(workload.clone()));
     judge::judge(plan, setting, left, stuck, &mut |setting, left, found| {
         if plan.scheme != "rc" {
             found.violations.extend(audits(setting, &*workload, left));

@@ -87,6 +87,14 @@ fn selection(mutant: Mutant) -> Selection {
         LogRecycledEarly | ImageOfUnstable | VotesNotInImage | LockedNotInImage | ImageReadFromEnd => {
             ("", "")
         }
+        JournalUnseen
+        | WritesKept
+        | SavepointForgotten
+        | DescriptorUnvalidated
+        | IndexFromOldRows
+        | ParentsOnce
+        | ReservationKept
+        | EdgeLost => ("", "dst"),
     };
     let moving = matches!(
         mutant,
@@ -183,6 +191,14 @@ fn selection(mutant: Mutant) -> Selection {
                 .into(),
             ..selected
         },
+        JournalUnseen
+        | WritesKept
+        | SavepointForgotten
+        | DescriptorUnvalidated
+        | IndexFromOldRows
+        | ParentsOnce
+        | ReservationKept
+        | EdgeLost => Selection { workload: Some(WorkloadName::Sql), ..selected },
         // Shards remind each other of what is left again and again.
         VotesKept => Selection { transactions: Some(10), ..selected },
         _ => selected,

@@ -237,6 +237,22 @@ mutants! {
     PinsLost = "pins-lost",
     /// VTS: a shard that comes back goes on in its slot where its former life was.
     SlotKept = "slot-kept",
+    /// SQL: a transaction that is run again commits although its client would get other answers.
+    JournalUnseen = "journal-unseen",
+    /// SQL: a transaction that is run again keeps what it has written before.
+    WritesKept = "writes-kept",
+    /// SQL: `ROLLBACK TO` undoes nothing.
+    SavepointForgotten = "savepoint-forgotten",
+    /// SQL: what a name stands for is not read in the statement's transaction.
+    DescriptorUnvalidated = "descriptor-unvalidated",
+    /// SQL: an index is filled from rows as they were at a snapshot.
+    IndexFromOldRows = "index-from-old-rows",
+    /// SQL: a transaction that is run again does not look again for the rows that foreign keys name.
+    ParentsOnce = "parents-once",
+    /// SQL: a session that is over keeps the rows that it has reserved.
+    ReservationKept = "reservation-kept",
+    /// SQL: nobody sees that sessions wait for each other.
+    EdgeLost = "edge-lost",
 }
 
 #[cfg(feature = "mutants")]

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use plimsoll_args::{JsonOutput, Refusal, duration, json_output, number, range, refuse, within};
 use plimsoll_page::file::check_writable;
@@ -43,9 +44,9 @@ pub struct SimArgs {
     /// dst, gts, vts, none, or rc, which is not serializable [default: drawn, but never rc].
     #[arg(long, value_parser = SCHEMES, hide_possible_values = true, value_name = "SCHEME", help_heading = "What runs")]
     pub scheme: Option<String>,
-    /// random, reverse, cycle, append, pieces, smallbank, micro, tpcc or tpce [default: drawn, but
-    /// never reverse].
-    #[arg(long, value_parser = WorkloadName::ALL.map(WorkloadName::name), hide_possible_values = true, value_name = "WORKLOAD", help_heading = "What runs")]
+    /// random, reverse, cycle, append, pieces, smallbank, micro, tpcc, tpce or sql [default: drawn,
+    /// but never reverse, tpce or sql].
+    #[arg(long, value_parser = PossibleValuesParser::new(WorkloadName::ALL.iter().map(|workload| workload.name())), hide_possible_values = true, value_name = "WORKLOAD", help_heading = "What runs")]
     pub workload: Option<String>,
     /// Shards that hold data [default: drawn].
     #[arg(long, value_parser = number, value_name = "N", help_heading = "What runs")]
@@ -194,7 +195,7 @@ impl SimArgs {
         let selection = Selection {
             protocol: of(&PROTOCOLS, self.protocol),
             scheme: of(&SCHEMES, self.scheme),
-            workload: self.workload.and_then(|name| WorkloadName::ALL.into_iter().find(|w| w.name() == name)),
+            workload: self.workload.and_then(|name| WorkloadName::named(&name)),
             shards: within(self.shards, "shards", 64)?,
             fronts: match self.fronts {
                 Some(0) => Some(0),

@@ -66,6 +66,11 @@ impl Places {
         Some(Place { places: Arc::clone(self), index })
     }
 
+    /// How many rows sessions have reserved, and how many sessions wait for one.
+    pub fn reserved(&self) -> usize {
+        self.reservations.size()
+    }
+
     /// What the sessions have reserved.
     pub(super) fn reservations(&self) -> &Reservations {
         &self.reservations

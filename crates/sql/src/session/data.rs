@@ -8,6 +8,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use plimsoll_types::mutants::{Mutant, planted};
+
 use super::conversation::Session;
 use super::names::Name;
 use super::references::Deferrals;
@@ -274,6 +276,7 @@ impl<W: World> Session<'_, W> {
         }
         self.data.forget_relations();
         while self.data.undo.len() > mark
+            && !planted(Mutant::SavepointForgotten)
             && let Some((space, key, value)) = self.data.undo.pop()
         {
             let Some(open) = &mut self.data.open else { return Err(confused().into()) };
@@ -305,7 +308,9 @@ impl<W: World> Session<'_, W> {
 
     /// Gives up what is there: the same transaction of the session goes on in another.
     pub(super) async fn start_over(&mut self) {
-        self.abandon().await;
+        if self.data.open.is_none() || !planted(Mutant::WritesKept) {
+            self.abandon().await;
+        }
         self.data.use_for(false);
     }
 

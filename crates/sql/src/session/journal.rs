@@ -16,6 +16,7 @@
 use std::rc::Rc;
 
 use pg_query::NodeEnum;
+use plimsoll_types::mutants::{Mutant, planted};
 
 use super::cache::Known;
 use super::conversation::Session;
@@ -196,6 +197,11 @@ impl<W: World> Session<'_, W> {
         self.journal.is_whole && self.journal.generation.is_none_or(|said| said == generation)
     }
 
+    /// Whether the transaction was run before and has met a conflict.
+    pub(super) fn is_run_again(&self) -> bool {
+        self.journal.of == self.transaction.ended() && self.journal.count > 0
+    }
+
     /// Runs all statements of the transaction again, after it has met a conflict. Afterwards what
     /// has met it can be run again. If that cannot be, the conflict is the client's: an error, and
     /// none that could be met once more.
@@ -240,7 +246,8 @@ impl<W: World> Session<'_, W> {
         let mut line = Line::new(&mut nobody);
         for (said, answer) in said {
             self.say(said, &mut line).await?;
-            if line.out != *answer || line.writes > 0 {
+            let is_same = line.out == *answer && line.writes == 0;
+            if !is_same && !planted(Mutant::JournalUnseen) {
                 return Ok(false);
             }
             line.out.clear();

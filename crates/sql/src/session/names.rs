@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pg_query::protobuf::Node;
+use plimsoll_types::mutants::{Mutant, planted};
 
 use super::conversation::Session;
 use super::settings::Settings;
@@ -65,7 +66,11 @@ impl<W: World> Session<'_, W> {
         if let Some(known) = known {
             return Ok(known.clone());
         }
-        let found = self.get(Space::Copied, &[descriptor_key(&name.0, &name.1)]).await?;
+        let keys = [descriptor_key(&name.0, &name.1)];
+        let found = match planted(Mutant::DescriptorUnvalidated) && !self.data.has_written() {
+            true => self.get_newest(Space::Copied, &keys).await?,
+            false => self.get(Space::Copied, &keys).await?,
+        };
         let bytes = found.into_iter().next().flatten();
         let relation = match bytes {
             Some(bytes) => Some(self.decoded(&name, bytes)?),

@@ -25,6 +25,8 @@ use std::pin::pin;
 use std::sync::{Arc, PoisonError};
 use std::task::Poll;
 
+use plimsoll_types::mutants::{Mutant, planted};
+
 use super::cancel::Places;
 use super::conversation::Session;
 use super::{Stop, World};
@@ -84,6 +86,11 @@ pub(super) enum Answer {
 impl Reservations {
     fn with<T>(&self, call: impl FnOnce(&mut Table) -> T) -> T {
         call(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Rows that are reserved, and sessions that wait for one.
+    pub(super) fn size(&self) -> usize {
+        self.with(|table| table.rows.len() + table.waits.len())
     }
 
     /// Asks for a row, and for a place in its queue if it may wait.
@@ -150,6 +157,9 @@ impl Table {
         let mut at = session;
         // There is no circle yet, so this comes to an end.
         loop {
+            if planted(Mutant::EdgeLost) {
+                return false;
+            }
             if at == other {
                 return true;
             }
@@ -206,6 +216,9 @@ impl Reserved {
 impl Drop for Reserved {
     fn drop(&mut self) {
         self.table().leave(self.session);
+        if planted(Mutant::ReservationKept) {
+            return;
+        }
         self.release();
     }
 }

@@ -301,7 +301,7 @@ pub struct Reach(Option<Arc<Shared>>);
 
 impl Reach {
     /// For a process without others.
-    pub(super) fn alone() -> Reach {
+    pub fn alone() -> Reach {
         Reach(None)
     }
 

@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 
 use pg_query::NodeEnum;
 use pg_query::protobuf::{DropStmt, IndexStmt, Node, SortByDir, SortByNulls};
+use plimsoll_types::mutants::{Mutant, planted};
 
 use super::elements::object_name;
 use super::rewrite::not_unique;
@@ -33,7 +34,7 @@ use crate::session::entries::stored_row;
 use crate::session::names::schema_of;
 use crate::session::portal::Work;
 use crate::session::{Stop, World};
-use crate::store::Range;
+use crate::store::{Pair, Range, Store};
 use crate::{Severity, SqlError, SqlState};
 
 /// Rows whose entries are put in one transaction at most.
@@ -226,7 +227,10 @@ impl<W: World> Session<'_, W> {
         limit: usize,
     ) -> Result<Option<Range>, Stop> {
         let index = table.indexes.get(place).ok_or_else(confused)?;
-        let (mut pairs, mut left) = self.scan(range.clone()).await?;
+        let (mut pairs, mut left) = match planted(Mutant::IndexFromOldRows) {
+            true => self.scan_newest(range.clone()).await?,
+            false => self.scan(range.clone()).await?,
+        };
         if pairs.len() > limit {
             let next = pairs.get(limit).map(|(key, _)| key.clone()).ok_or_else(confused)?;
             pairs.truncate(limit);
@@ -255,6 +259,15 @@ impl<W: World> Session<'_, W> {
             self.put(space(table), key, Some(&value)).await?;
         }
         Ok(left)
+    }
+
+    /// What a mutant reads.
+    async fn scan_newest(&self, range: Range) -> Result<(Vec<Pair>, Option<Range>), Stop> {
+        let store = self.world.store();
+        let mut newest = store.begin(true).await?;
+        let found = store.scan(&mut newest, range).await;
+        store.rollback(newest).await;
+        Ok(found?)
     }
 
     /// A transaction that removes an index which is not ready.
