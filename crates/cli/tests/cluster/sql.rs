@@ -296,3 +296,102 @@ fn indexed_tables_outlive_nodes_that_are_killed_under_sessions() {
                    (select from move o where o.note = m.note and o.round = m.round)";
     assert_eq!(said(&mut again, by_note), ["0", "SELECT 1"]);
 }
+
+/// Sends rows after a `COPY`, and the statements that follow in the same block. Returns what all of
+/// it came to.
+fn fill(connection: &mut TcpStream, copy: &str, rows: &str) -> Vec<String> {
+    let mut message = vec![b'Q'];
+    message.extend((copy.len() as u32 + 5).to_be_bytes());
+    message.extend(copy.as_bytes());
+    message.push(0);
+    message.push(b'd');
+    message.extend((rows.len() as u32 + 4).to_be_bytes());
+    message.extend(rows.as_bytes());
+    message.extend([b'c', 0, 0, 0, 4]);
+    connection.write_all(&message).expect("the node listens");
+    let (types, bytes) = answer(connection).expect("the node answers");
+    let states = ["40001", "42P01", "25P02", "XX000"];
+    let has = |text: &&str| bytes.windows(text.len()).any(|some| some == text.as_bytes());
+    let failed = states.into_iter().filter(|state| types.contains('E') && has(state));
+    failed.chain(types.contains('C').then_some("COPY")).map(str::to_owned).collect()
+}
+
+/// Keys that sessions add by themselves, and tables that others make, lie among the keys that a
+/// block has found absent.
+#[test]
+fn blocks_make_and_fill_tables_while_others_make_more() {
+    let mut scene = Scene::under("durability = \"sync\"\n", &[1, 2, 1]).with_sql();
+    (1..=3).for_each(|id| scene.start(id));
+    let addresses: Vec<String> = scene.sql.iter().map(|port| format!("127.0.0.1:{port}")).collect();
+    let mut one = session(&addresses[0]);
+    until("all are there", || scene.status().1.then_some(()));
+    assert_eq!(said(&mut one, "create table old (a int primary key)"), ["CREATE TABLE"]);
+    let rows: String = (0..20_000).map(|row| format!("{row}\t{}\n", row % 10)).collect();
+    let stop = AtomicBool::new(false);
+    let (rounds, made) = std::thread::scope(|scope| {
+        let (stop, addresses, rows) = (&stop, &addresses, &rows);
+        let makers: Vec<_> = (0..2)
+            .map(|maker: usize| {
+                scope.spawn(move || {
+                    let (mut session, mut made) = (session(&addresses[maker + 1]), 0);
+                    while !stop.load(SeqCst) {
+                        let table = format!("made_{maker}_{made}");
+                        let makes = format!(
+                            "begin; create table {table} (a int primary key, b int unique); \
+                             create table {table}_as as select 1 as a; commit"
+                        );
+                        let answer = said(&mut session, &makes);
+                        assert_eq!(answer, ["BEGIN", "CREATE TABLE", "SELECT 1", "COMMIT"]);
+                        assert_eq!(said(&mut session, &format!("drop table {table}_as")), ["DROP TABLE"]);
+                        made += 1;
+                        std::thread::sleep(Duration::from_millis(20));
+                    }
+                    made
+                })
+            })
+            .collect();
+        let mut loads = 0;
+        for round in 0..6 {
+            let begun = [
+                "begin".to_owned(),
+                "select count(*) from old".to_owned(),
+                format!("create table a_{round} (a int, b int)"),
+                format!("create table b_{round} (a int primary key, b int)"),
+                format!("create table c_{round} (a int primary key references b_{round})"),
+                format!("insert into old values ({round})"),
+            ];
+            for statement in begun {
+                let answer = said(&mut one, &statement);
+                assert!(
+                    answer.iter().all(|word| word.len() != 5 || word == "BEGIN"),
+                    "{statement}: {answer:?}"
+                );
+            }
+            assert_eq!(fill(&mut one, &format!("copy b_{round} from stdin"), rows), ["COPY"]);
+            assert_eq!(said(&mut one, &format!("insert into c_{round} values (7)")), ["INSERT 0 1"]);
+            assert_eq!(said(&mut one, "commit"), ["COMMIT"]);
+            assert_eq!(said(&mut one, &format!("truncate c_{round}, b_{round}")), ["TRUNCATE TABLE"]);
+            let again =
+                [format!("begin; truncate c_{round}, b_{round}"), format!("copy b_{round} from stdin")];
+            assert_eq!(said(&mut one, &again[0]), ["BEGIN", "TRUNCATE TABLE"]);
+            assert_eq!(fill(&mut one, &again[1], rows), ["COPY"]);
+            assert_eq!(said(&mut one, "commit"), ["COMMIT"]);
+            let copied = format!("create table d_{round} as select * from b_{round}");
+            assert_eq!(said(&mut one, &copied), ["SELECT 20000"]);
+            assert_eq!(
+                said(&mut one, &format!("alter table d_{round} add primary key (a)")),
+                ["ALTER TABLE"]
+            );
+            loads += 1;
+        }
+        stop.store(true, SeqCst);
+        (loads, makers.into_iter().map(|maker| maker.join().expect("it ends")).collect::<Vec<u32>>())
+    });
+    assert!(made.iter().all(|made| *made > 0), "{made:?}");
+    let mut three = session(&addresses[2]);
+    for round in 0..rounds {
+        let sums =
+            format!("select (select sum(b) from b_{round}), (select sum(b) from d_{round} where a >= 0)");
+        assert_eq!(said(&mut three, &sums), ["90000", "90000", "SELECT 1"]);
+    }
+}

@@ -55,6 +55,8 @@ pub(super) struct Session<'a, W: World> {
     pub(super) data: Data<<W::Store as Store>::Transaction>,
     /// All tables, when they were last looked up.
     pub(super) objects: Option<Arc<Objects>>,
+    /// Numbers for tables that it has drawn and not used.
+    pub(super) ids: std::ops::Range<u32>,
     /// Numbers of sequences.
     pub(super) sequences: Sequences,
     pub(super) statements: BTreeMap<String, Rc<Prepared>>,
@@ -155,6 +157,7 @@ impl<'a, W: World> Session<'a, W> {
             copying: None,
             data: Data::new(),
             objects: None,
+            ids: 0..0,
             sequences: Sequences::default(),
             statements: BTreeMap::new(),
             portals: BTreeMap::new(),

@@ -11,8 +11,10 @@ use std::sync::Arc;
 use plimsoll_types::mutants::{Mutant, planted};
 
 use super::conversation::Session;
+use super::loading::Loads;
 use super::names::Name;
 use super::references::Deferrals;
+use super::trace::Trace;
 use super::{Stop, World};
 use crate::analyze::Catalog;
 use crate::catalog::Relation;
@@ -35,11 +37,14 @@ pub(super) struct Open<T> {
     pub(super) relations: BTreeMap<Name, Option<Relation>>,
     /// All that has a name, once it was looked up.
     pub(super) objects: Option<Arc<Objects>>,
+    /// What it has read and written, unless it only reads.
+    pub(super) trace: Trace,
 }
 
 impl<T> Open<T> {
     fn new(transaction: T, reads_only: bool) -> Open<T> {
-        Open { transaction, reads_only, has_read: false, relations: BTreeMap::new(), objects: None }
+        let trace = if reads_only { Trace::none() } else { Trace::new() };
+        Open { transaction, reads_only, has_read: false, relations: BTreeMap::new(), objects: None, trace }
     }
 }
 
@@ -62,6 +67,8 @@ pub(super) struct Data<T> {
     pub(super) deferrals: Deferrals,
     /// Whether a statement that runs by itself is not all that the transaction will do.
     is_shared: bool,
+    /// What it writes where nobody else looks.
+    pub(super) loads: Loads,
 }
 
 impl<T> Data<T> {
@@ -76,6 +83,7 @@ impl<T> Data<T> {
             leaves_rows: false,
             deferrals: Deferrals::default(),
             is_shared: false,
+            loads: Loads::default(),
         }
     }
 
@@ -122,6 +130,11 @@ impl<T> Data<T> {
         self.leaves_rows = true;
     }
 
+    /// How many savepoints there are.
+    pub(super) fn marks(&self) -> usize {
+        self.marks.len()
+    }
+
     /// A savepoint.
     pub(super) fn mark(&mut self) {
         self.marks.push(self.undo.len());
@@ -130,6 +143,7 @@ impl<T> Data<T> {
     /// Only so many savepoints are left.
     pub(super) fn keep_marks(&mut self, count: usize) {
         self.marks.truncate(count);
+        self.loads.keep_marks(count);
         if self.marks.is_empty() {
             self.undo.clear();
         }
@@ -222,8 +236,31 @@ impl<W: World> Session<'_, W> {
     /// Reads some keys.
     pub(super) async fn get(&mut self, space: Space, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, Stop> {
         self.open().await?;
+        if !self.data.loads.are_empty() {
+            return self.get_of_both(space, keys).await;
+        }
+        self.get_of_open(space, keys).await
+    }
+
+    /// Reads some keys, of which some may be where nobody else looks.
+    async fn get_of_both(&mut self, space: Space, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, Stop> {
+        let is_loaded = |key: &&Vec<u8>| self.data.loads.has(space, key);
+        let (loaded, others): (Vec<&Vec<u8>>, Vec<&Vec<u8>>) = keys.iter().partition(is_loaded);
+        let is_loaded: Vec<bool> = keys.iter().map(|key| self.data.loads.has(space, key)).collect();
+        let [loaded, others] = [loaded, others].map(|keys| keys.into_iter().cloned().collect::<Vec<_>>());
+        let mut loaded = self.get_loaded(&loaded).await?.into_iter();
+        let mut found = self.get_of_open(space, &others).await?.into_iter();
+        let of = |is_loaded| if is_loaded { loaded.next() } else { found.next() };
+        Ok(is_loaded.into_iter().map(of).map(Option::flatten).collect())
+    }
+
+    /// Reads some keys in the transaction that is open.
+    async fn get_of_open(&mut self, space: Space, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, Stop> {
         let Some(open) = &mut self.data.open else { return Err(confused().into()) };
         let found = self.world.store().get(&mut open.transaction, space, keys).await;
+        if let Ok(values) = &found {
+            open.trace.got(space, keys, values);
+        }
         self.outcome(found)
     }
 
@@ -244,9 +281,20 @@ impl<W: World> Session<'_, W> {
     /// Reads the first pairs of a range.
     pub(super) async fn scan(&mut self, range: Range) -> Result<(Vec<Pair>, Option<Range>), Stop> {
         self.open().await?;
+        if self.data.loads.has(range.space, &range.low) {
+            return self.scan_loaded(range).await;
+        }
+        self.data.has_read();
+        self.scan_open(range).await
+    }
+
+    /// The same in the transaction that is open.
+    pub(super) async fn scan_open(&mut self, range: Range) -> Result<(Vec<Pair>, Option<Range>), Stop> {
         let Some(open) = &mut self.data.open else { return Err(confused().into()) };
-        open.has_read = true;
-        let found = self.world.store().scan(&mut open.transaction, range).await;
+        let found = self.world.store().scan(&mut open.transaction, range.clone()).await;
+        if let Ok(found) = &found {
+            open.trace.scanned(range, found);
+        }
         self.outcome(found)
     }
 
@@ -257,11 +305,20 @@ impl<W: World> Session<'_, W> {
             self.data.undo.push((space, key.clone(), old.into_iter().next().flatten()));
         }
         self.data.has_written = true;
-        let Some(open) = &mut self.data.open else { return Err(confused().into()) };
-        let put = self.world.store().put(&mut open.transaction, space, &key, value).await;
+        if self.data.loads.has(space, &key) {
+            return self.put_loaded(key, value.map(<[u8]>::to_vec)).await;
+        }
         if space == Space::Copied && key.starts_with(&descriptors_prefix(None)) {
             self.data.forget_objects();
         }
+        self.put_open(space, &key, value).await
+    }
+
+    /// The same in the transaction that is open.
+    async fn put_open(&mut self, space: Space, key: &[u8], value: Option<&[u8]>) -> Result<(), Stop> {
+        let Some(open) = &mut self.data.open else { return Err(confused().into()) };
+        open.trace.put(space, key, value);
+        let put = self.world.store().put(&mut open.transaction, space, key, value).await;
         self.outcome(put)
     }
 
@@ -275,13 +332,16 @@ impl<W: World> Session<'_, W> {
             return Ok(());
         }
         self.data.forget_relations();
+        self.data.loads.undo_to(savepoint);
         while self.data.undo.len() > mark
             && !planted(Mutant::SavepointForgotten)
             && let Some((space, key, value)) = self.data.undo.pop()
         {
-            let Some(open) = &mut self.data.open else { return Err(confused().into()) };
-            let put = self.world.store().put(&mut open.transaction, space, &key, value.as_deref()).await;
-            self.outcome(put)?;
+            if self.data.loads.has(space, &key) {
+                self.put_loaded(key, value).await?;
+                continue;
+            }
+            self.put_open(space, &key, value.as_deref()).await?;
             if self.data.undo.len().is_multiple_of(UNDONE_PER_TURN) {
                 self.world.pause().await;
             }
@@ -292,12 +352,25 @@ impl<W: World> Session<'_, W> {
     /// Commits what is there.
     pub(super) async fn commit(&mut self) -> Result<(), Stop> {
         self.test_deferred().await?;
+        self.data.keep_marks(0);
+        let loaded = match self.data.lost {
+            true => Vec::new(),
+            false => self.finish_loads().await?,
+        };
+        let can_start_over = loaded.is_empty() && self.can_start_over();
         let Data { open, lost, leaves_rows, .. } = std::mem::replace(&mut self.data, Data::new());
         if lost {
             return Err(Stop::Conflict("the transaction was ended by the database before"));
         }
         if let Some(open) = open {
-            self.world.store().commit(open.transaction).await?;
+            let committed = match can_start_over {
+                true => Ok(self.world.store().commit(open.transaction).await?),
+                false => self.commit_or_repeat(open).await,
+            };
+            if committed.is_err() {
+                self.give_up_loads(&loaded).await;
+                return committed;
+            }
         }
         self.reserved.release();
         if leaves_rows {
@@ -322,9 +395,11 @@ impl<W: World> Session<'_, W> {
 
     /// Gives up what is there in the database, but not what is reserved.
     pub(super) async fn abandon(&mut self) {
+        let loaded = self.loaded_numbers();
         if let Some(open) = std::mem::replace(&mut self.data, Data::new()).open {
             self.world.store().rollback(open.transaction).await;
         }
+        self.give_up_loads(&loaded).await;
     }
 
     /// Refuses to do something in a transaction that only reads.

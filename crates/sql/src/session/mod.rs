@@ -15,6 +15,7 @@
 //! | `cache` | statements that have been understood before |
 //! | `explain` | `EXPLAIN` |
 //! | `journal` | transactions that are run again |
+//! | `trace` | transactions of the database that are done again |
 //! | `reservations` | who of a node's sessions writes a row next |
 //! | `names` | descriptors that names stand for |
 //! | `data` | the database's transaction below the session's |
@@ -62,6 +63,7 @@ mod explain;
 mod extended;
 mod journal;
 mod lines;
+mod loading;
 mod login;
 mod names;
 mod portal;
@@ -73,6 +75,7 @@ mod settings;
 mod statement;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod transaction;
 mod utility;
 mod writing;

@@ -20,7 +20,7 @@ use crate::catalog::{PUBLIC, Relation, Table};
 use crate::encoding::descriptor::{descriptor_key, descriptors_prefix};
 use crate::encoding::key::after_prefix;
 use crate::functions::confused;
-use crate::store::{Range, Space, Store};
+use crate::store::{Range, Space};
 use crate::types::Oid;
 use crate::{SqlError, SqlState};
 
@@ -150,9 +150,7 @@ impl<W: World> Session<'_, W> {
         let mut left = Some(Range { space: Space::Copied, low, high, reverse: false });
         let mut relations = Vec::new();
         while let Some(range) = left.take() {
-            let Some(open) = &mut self.data.open else { return Err(confused().into()) };
-            let found = self.world.store().scan(&mut open.transaction, range).await;
-            let (pairs, rest) = self.outcome(found)?;
+            let (pairs, rest) = self.scan_open(range).await?;
             for (_, value) in pairs {
                 relations.push(Relation::from_bytes(&value)?);
             }

@@ -1,9 +1,10 @@
 //! A database in the memory of one process, for tests and examples.
 //!
 //! A transaction reads the state that it began with. It commits if nothing that it has read was
-//! changed since, ranges included.
+//! changed since, ranges included. One that is [coarse](Memory::coarse) looks at less than that, as
+//! the database does.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -21,6 +22,10 @@ struct State {
     version: u64,
     /// Which of them changed a key last.
     changed: BTreeMap<Place, u64>,
+    /// Whether a key that is added changes all gaps between keys.
+    is_coarse: bool,
+    /// Which of them added a key to a space last.
+    added: BTreeMap<Space, u64>,
 }
 
 /// The database. A clone is the same one.
@@ -33,9 +38,17 @@ pub struct Transaction {
     version: u64,
     writes: BTreeMap<Place, Option<Vec<u8>>>,
     read: Vec<Range>,
+    /// Where it has read that there is no key.
+    gaps: BTreeSet<Space>,
 }
 
 impl Memory {
+    /// A database in which whoever has read that there is no key, or a range, has read that none was
+    /// added to the space: as if an index had a single leaf.
+    pub fn coarse() -> Memory {
+        Memory(Arc::new(Mutex::new(State { is_coarse: true, ..State::default() })))
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         // A thread that has panicked has not left half a commit.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -66,7 +79,8 @@ impl Store for Memory {
     async fn begin(&self, _reads_only: bool) -> Result<Transaction, Failure> {
         let state = self.state();
         let rows = Arc::clone(&state.rows);
-        Ok(Transaction { rows, version: state.version, writes: BTreeMap::new(), read: Vec::new() })
+        let version = state.version;
+        Ok(Transaction { rows, version, writes: BTreeMap::new(), read: Vec::new(), gaps: BTreeSet::new() })
     }
 
     async fn get(
@@ -82,7 +96,11 @@ impl Store for Memory {
             }
             let high = Some([key.as_slice(), &[0]].concat());
             transaction.read.push(Range { space, low: key.clone(), high, reverse: false });
-            transaction.rows.get(&place).cloned()
+            let found = transaction.rows.get(&place).cloned();
+            if found.is_none() {
+                transaction.gaps.insert(space);
+            }
+            found
         });
         Ok(values.collect())
     }
@@ -96,6 +114,7 @@ impl Store for Memory {
             return Ok((Vec::new(), None));
         }
         transaction.read.push(range.clone());
+        transaction.gaps.insert(range.space);
         let mut all: BTreeMap<&Place, Option<&Vec<u8>>> =
             transaction.rows.range(bounds(&range)).map(|(place, value)| (place, Some(value))).collect();
         all.extend(transaction.writes.range(bounds(&range)).map(|(place, value)| (place, value.as_ref())));
@@ -134,11 +153,18 @@ impl Store for Memory {
         if changes.any(|(_, version)| *version > transaction.version) {
             return Err(Failure::Conflict("something that was read has changed"));
         }
+        let added = |space| state.added.get(space).is_some_and(|version| *version > transaction.version);
+        if state.is_coarse && transaction.gaps.iter().any(added) {
+            return Err(Failure::Conflict("a key was added"));
+        }
         state.version += 1;
         let version = state.version;
         let mut rows = BTreeMap::clone(&state.rows);
         for (place, value) in transaction.writes {
             state.changed.insert(place.clone(), version);
+            if value.is_some() && !rows.contains_key(&place) {
+                state.added.insert(place.0, version);
+            }
             match value {
                 Some(value) => drop(rows.insert(place, value)),
                 None => drop(rows.remove(&place)),

@@ -51,16 +51,14 @@ use super::{Stop, World};
 use crate::analyze::names::strings;
 use crate::analyze::{self, Catalog};
 use crate::catalog::{Check, PUBLIC, Placement, Relation, Table};
-use crate::encoding::descriptor::{descriptor_key, next_id_key, read_next_id, write_next_id};
+use crate::encoding::descriptor::descriptor_key;
 use crate::encoding::key;
 use crate::functions::confused;
 use crate::store::Space;
 use crate::{Severity, SqlError, SqlState};
 use elements::{Elements, Reader};
 use index::NewIndex;
-
-/// The number of the first table, as PostgreSQL numbers what is not its own.
-const FIRST_ID: u32 = 16_384;
+pub(super) use sweep::{left_key, note_key, written_note};
 
 /// Columns of a table at most.
 const COLUMNS_MAX: usize = 1_600;
@@ -150,21 +148,6 @@ impl<W: World> Session<'_, W> {
         }
         self.keep_table(table).await?;
         done("CREATE TABLE")
-    }
-
-    /// A number that no table has had.
-    async fn new_id(&mut self) -> Result<u32, Stop> {
-        let key = next_id_key();
-        let found = self.get(Space::Copied, std::slice::from_ref(&key)).await?;
-        let id = match found.into_iter().next().flatten() {
-            Some(bytes) => read_next_id(&bytes)?,
-            None => FIRST_ID,
-        };
-        let next = id.checked_add(1).ok_or_else(|| {
-            SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "there are no numbers left for tables")
-        })?;
-        self.put(Space::Copied, key, Some(&write_next_id(next))).await?;
-        Ok(id)
     }
 
     /// Writes the descriptor of a table.

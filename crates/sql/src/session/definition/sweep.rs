@@ -7,7 +7,7 @@ use crate::encoding::sequence::state_key;
 use crate::execute::scan::space;
 use crate::session::conversation::Session;
 use crate::session::{Stop, World};
-use crate::store::{Failure, Range, Space, Store};
+use crate::store::{Failure, Pair, Range, Space, Store};
 
 impl<W: World> Session<'_, W> {
     /// Writes down that the rows of a table are to be removed when this has committed, and the
@@ -26,10 +26,9 @@ impl<W: World> Session<'_, W> {
     }
 
     /// Writes down that everything is to be removed whose key begins so.
-    pub(super) async fn leave(&mut self, space: Space, prefix: Vec<u8>) -> Result<(), Stop> {
+    pub(in crate::session) async fn leave(&mut self, space: Space, prefix: Vec<u8>) -> Result<(), Stop> {
         self.data.leaves_rows();
-        let key = [left_prefix().as_slice(), &[u8::from(space == Space::Copied)], &prefix].concat();
-        self.put(Space::Copied, key, Some(&[])).await
+        self.put(Space::Copied, left_key(space, &prefix), Some(&[])).await
     }
 
     /// Removes rows that have been left, some at a time. If another session does so at the same
@@ -40,13 +39,17 @@ impl<W: World> Session<'_, W> {
     }
 
     async fn try_sweep(&self) -> Result<(), Failure> {
+        for (entry, note) in self.marked(NOTED).await? {
+            let number = entry.last_chunk().map(|bytes| u32::from_be_bytes(*bytes));
+            let noted_us = note.first_chunk().map(|bytes| i64::from_be_bytes(*bytes));
+            if let (Some(number), Some(noted_us)) = (number, noted_us)
+                && self.world.now_us().saturating_sub(noted_us) >= GONE_AFTER_US
+            {
+                self.leave_noted(number).await?;
+            }
+        }
         let store = self.world.store();
-        let mut reading = store.begin(true).await?;
-        let low = left_prefix();
-        let all = Range { space: Space::Copied, high: key::after_prefix(&low), low, reverse: false };
-        let found = store.scan(&mut reading, all).await;
-        store.rollback(reading).await;
-        for (entry, _) in found?.0 {
+        for (entry, _) in self.marked(LEFT).await? {
             let (Some(copied), Some(prefix)) = (entry.get(LEFT.len()), entry.get(LEFT.len() + 1..)) else {
                 continue;
             };
@@ -71,11 +74,39 @@ impl<W: World> Session<'_, W> {
         }
         Ok(())
     }
+
+    /// Some of what begins so.
+    async fn marked(&self, kind: [u8; 5]) -> Result<Vec<Pair>, Failure> {
+        let store = self.world.store();
+        let mut reading = store.begin(true).await?;
+        let low = kind.to_vec();
+        let all = Range { space: Space::Copied, high: key::after_prefix(&low), low, reverse: false };
+        let found = store.scan(&mut reading, all).await;
+        store.rollback(reading).await;
+        Ok(found?.0)
+    }
 }
 
 /// What the keys begin with that tell of rows to be removed.
 const LEFT: [u8; 5] = [0, 0, 0, 0, 2];
 
-fn left_prefix() -> Vec<u8> {
-    LEFT.to_vec()
+/// What the keys begin with that tell of rows whose transaction is not over.
+const NOTED: [u8; 5] = [0, 0, 0, 0, 3];
+
+/// How old such a note is when its session is taken for gone.
+const GONE_AFTER_US: i64 = 3_600_000_000;
+
+/// The key that tells of rows to be removed whose keys begin so.
+pub(in crate::session) fn left_key(space: Space, prefix: &[u8]) -> Vec<u8> {
+    [LEFT.as_slice(), &[u8::from(space == Space::Copied)], prefix].concat()
+}
+
+/// The key that tells of rows under a number whose transaction is not over.
+pub(in crate::session) fn note_key(number: u32) -> Vec<u8> {
+    [NOTED.as_slice(), &number.to_be_bytes()].concat()
+}
+
+/// What is written there: when it was, in microseconds since 2000.
+pub(in crate::session) fn written_note(now_us: i64) -> Vec<u8> {
+    now_us.to_be_bytes().to_vec()
 }

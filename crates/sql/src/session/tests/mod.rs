@@ -2,6 +2,8 @@
 
 mod constraints;
 mod extended;
+mod loading;
+mod repeated;
 mod running;
 mod simple;
 mod start;

@@ -1,0 +1,229 @@
+//! Transactions of the database that are done once more.
+//!
+//! The database does not look at single keys that are not there: a leaf of an index stands for all
+//! keys that it may have, so a transaction that has found a key absent does not commit if any key
+//! was added to the leaf since (`docs/protocols/dst.md`). A session adds some itself, in
+//! transactions of their own: the numbers of tables, [rows that nobody else can see
+//! yet](super::loading) and their notes. Where leaves begin and end depends on what there is, so no
+//! choice of keys keeps these apart from what the session's transaction has read. And others make
+//! tables as well, whose descriptors lie among those that it has looked for.
+//!
+//! Statements cannot always be [run again](super::journal): a table was made, or rows were copied
+//! in. But all that a session does follows from what it has read. So if a transaction does not
+//! commit, another reads the same keys and ranges in the same order, with the same writes between
+//! them. If everything is as it was, that one stands for the first: it reads one state of the
+//! database, which could have given the first what it found, and its own commit is looked at as any
+//! other. What the session had added is there before it begins, so it is not in its way again. If
+//! anything is different, the conflict is the client's.
+//!
+//! Example. `BEGIN`, `CREATE TABLE a`, `COPY a`, `COMMIT` reads the key of `a`'s descriptor, which
+//! is absent, and writes rows under 16384 by themselves, with a note. The note lies in the leaf that
+//! stands for the absent key, and the commit fails. The next transaction finds the key absent in
+//! the leaf that has the note, and commits.
+//!
+//! Left out: transactions that read and write more than a [bound](BYTES_MAX). Of a range only a
+//! hash is kept.
+
+use sha2::{Digest, Sha256};
+
+use super::conversation::Session;
+use super::data::Open;
+use super::{Stop, World};
+use crate::store::{Failure, Pair, Range, Space, Store};
+
+/// Bytes of keys and values that are kept at most.
+const BYTES_MAX: usize = 1 << 20;
+
+/// Bytes that a read or a write takes besides.
+const DEED_BYTES: usize = 160;
+
+/// For how long a transaction is done again, in microseconds.
+const REPEATED_FOR_US: i64 = 10_000_000;
+
+/// Bound of the pause before it is done for the third time. It doubles each time.
+const FIRST_PAUSE_US: u64 = 500;
+
+/// How often it doubles: up to 16 ms.
+const DOUBLINGS: u32 = 5;
+
+/// Reads and writes that are repeated before others run.
+const REPEATED_PER_TURN: usize = 16;
+
+enum Deed {
+    /// Keys that were read, and what was there.
+    Got(Space, Vec<Vec<u8>>, Vec<Option<Vec<u8>>>),
+    /// A range that was read, all of it, and a hash of what was there.
+    Scanned(Range, Sha256),
+    /// A key that others may have written, but not deleted.
+    Needed(Space, Vec<u8>),
+    /// A write.
+    Put(Space, Vec<u8>, Option<Vec<u8>>),
+}
+
+/// What a transaction has read and written.
+pub(super) struct Trace {
+    deeds: Vec<Deed>,
+    bytes: usize,
+    /// Whether that is all.
+    is_whole: bool,
+}
+
+impl Trace {
+    pub(super) fn new() -> Trace {
+        Trace { deeds: Vec::new(), bytes: 0, is_whole: true }
+    }
+
+    /// It is of a transaction that nothing is in the way of.
+    pub(super) fn none() -> Trace {
+        Trace { is_whole: false, ..Trace::new() }
+    }
+
+    /// Whether there is room for so many bytes more.
+    fn has_room(&mut self, bytes: usize) -> bool {
+        self.bytes = self.bytes.saturating_add(bytes).saturating_add(DEED_BYTES);
+        if self.is_whole && self.bytes > BYTES_MAX {
+            *self = Trace::none();
+        }
+        self.is_whole
+    }
+
+    /// Keys were read.
+    pub(super) fn got(&mut self, space: Space, keys: &[Vec<u8>], values: &[Option<Vec<u8>>]) {
+        let length = |value: &Option<Vec<u8>>| value.as_ref().map_or(0, Vec::len);
+        let bytes = keys.iter().map(Vec::len).sum::<usize>() + values.iter().map(length).sum::<usize>();
+        if !keys.is_empty() && self.has_room(bytes) {
+            self.deeds.push(Deed::Got(space, keys.to_vec(), values.to_vec()));
+        }
+    }
+
+    /// The first pairs of a range were read, but for what is left of it.
+    pub(super) fn scanned(&mut self, range: Range, found: &(Vec<Pair>, Option<Range>)) {
+        let (pairs, left) = found;
+        if !self.is_whole {
+            return;
+        }
+        let range = match left {
+            Some(left) if range.reverse => Range { low: left.high.clone().unwrap_or_default(), ..range },
+            Some(left) => Range { high: Some(left.low.clone()), ..range },
+            None => range,
+        };
+        // Most ranges go on where the last one ended.
+        if let Some(Deed::Scanned(last, hash)) = self.deeds.last_mut()
+            && goes_on(last, &range)
+        {
+            add(hash, pairs);
+            match range.reverse {
+                true => last.low = range.low,
+                false => last.high = range.high,
+            }
+        } else if self.has_room(range.low.len() + range.high.as_ref().map_or(0, Vec::len)) {
+            let mut hash = Sha256::new();
+            add(&mut hash, pairs);
+            self.deeds.push(Deed::Scanned(range, hash));
+        }
+    }
+
+    /// A key was added outside of the transaction, so it was not read in it. Another one in its
+    /// place has to find it.
+    pub(super) fn needs(&mut self, space: Space, key: &[u8]) {
+        if self.has_room(key.len()) {
+            self.deeds.push(Deed::Needed(space, key.to_vec()));
+        }
+    }
+
+    /// Something was written.
+    pub(super) fn put(&mut self, space: Space, key: &[u8], value: Option<&[u8]>) {
+        if self.has_room(key.len() + value.map_or(0, <[u8]>::len)) {
+            self.deeds.push(Deed::Put(space, key.to_vec(), value.map(<[u8]>::to_vec)));
+        }
+    }
+
+    /// Does all of it in another transaction; none if something that is read is another now.
+    async fn repeat<W: World>(&self, world: &W) -> Result<Option<<W::Store as Store>::Transaction>, Failure> {
+        let store = world.store();
+        let mut transaction = store.begin(false).await?;
+        for (place, deed) in self.deeds.iter().enumerate() {
+            let is_same = match deed {
+                Deed::Got(space, keys, values) => store.get(&mut transaction, *space, keys).await? == *values,
+                Deed::Scanned(range, hash) => {
+                    let (mut again, mut left) = (Sha256::new(), Some(range.clone()));
+                    while let Some(range) = left {
+                        let (pairs, rest) = store.scan(&mut transaction, range).await?;
+                        add(&mut again, &pairs);
+                        left = rest;
+                        world.pause().await;
+                    }
+                    again.finalize() == hash.clone().finalize()
+                }
+                Deed::Needed(space, key) => {
+                    store.get(&mut transaction, *space, std::slice::from_ref(key)).await? != [None]
+                }
+                Deed::Put(space, key, value) => {
+                    store.put(&mut transaction, *space, key, value.as_deref()).await?;
+                    true
+                }
+            };
+            if !is_same {
+                store.rollback(transaction).await;
+                return Ok(None);
+            }
+            if place % REPEATED_PER_TURN == REPEATED_PER_TURN - 1 {
+                world.pause().await;
+            }
+        }
+        Ok(Some(transaction))
+    }
+}
+
+/// Whether a range that is read begins where another has ended.
+fn goes_on(last: &Range, next: &Range) -> bool {
+    let is_next = match next.reverse {
+        true => next.high.as_ref() == Some(&last.low),
+        false => last.high.as_ref() == Some(&next.low),
+    };
+    is_next && last.space == next.space && last.reverse == next.reverse
+}
+
+/// Adds pairs to a hash, so that no other pairs give the same bytes.
+fn add(hash: &mut Sha256, pairs: &[Pair]) {
+    for (key, value) in pairs {
+        for bytes in [key, value] {
+            hash.update(u64::try_from(bytes.len()).unwrap_or(u64::MAX).to_be_bytes());
+            hash.update(bytes);
+        }
+    }
+}
+
+impl<W: World> Session<'_, W> {
+    /// Commits the database's transaction. If others were in its way, does all of it once more, as
+    /// long as what it reads is the same.
+    pub(super) async fn commit_or_repeat(
+        &mut self,
+        open: Open<<W::Store as Store>::Transaction>,
+    ) -> Result<(), Stop> {
+        let Open { transaction, trace, .. } = open;
+        let Err(mut failure) = self.world.store().commit(transaction).await else { return Ok(()) };
+        let since_us = self.worked_us();
+        for count in 0.. {
+            let is_late = self.worked_us().saturating_sub(since_us) >= REPEATED_FOR_US;
+            if is_late || !trace.is_whole || !matches!(failure, Failure::Conflict(_)) {
+                break;
+            }
+            self.check_time(self.deadline_us())?;
+            if let Some(doublings) = u32::checked_sub(count, 1) {
+                let bound_us = FIRST_PAUSE_US << doublings.min(DOUBLINGS);
+                self.world.sleep(self.world.random() % bound_us).await;
+            }
+            let committed = match trace.repeat(self.world).await {
+                Ok(Some(transaction)) => self.world.store().commit(transaction).await,
+                Ok(None) => return Err(Stop::Conflict("rows that it has read were changed by others")),
+                Err(failure) => Err(failure),
+            };
+            match committed {
+                Ok(()) => return Ok(()),
+                Err(next) => failure = next,
+            }
+        }
+        Err(failure.into())
+    }
+}
