@@ -57,8 +57,13 @@ pub fn default_of(
     Ok(analyzer.coerce(value, oid, modifier, CastContext::Assignment)?.expr)
 }
 
-/// What each column of a table is, over the texts of these columns.
-pub fn copied(table: &Table, places: &[usize], catalog: &dyn Catalog) -> Result<Vec<Expr>, SqlError> {
+/// What each column of a table is, over these columns as they come: their texts, or their values.
+pub fn copied(
+    table: &Table,
+    places: &[usize],
+    are_texts: bool,
+    catalog: &dyn Catalog,
+) -> Result<Vec<Expr>, SqlError> {
     let columns = table.live().enumerate().map(|(place, (_, column))| {
         let Some(at) = places.iter().position(|copied| *copied == place) else {
             return match &column.default {
@@ -67,9 +72,12 @@ pub fn copied(table: &Table, places: &[usize], catalog: &dyn Catalog) -> Result<
             };
         };
         let (oid, modifier) = (column.oid, column.modifier);
-        let text = Box::new(Expr::Column { level: 0, place: at });
+        let field = Expr::Column { level: 0, place: at };
         let read_modifier = if oid == Oid::INTERVAL { modifier } else { -1 };
-        let read = Expr::Read { text, oid, modifier: read_modifier };
+        let read = match are_texts {
+            true => Expr::Read { text: Box::new(field), oid, modifier: read_modifier },
+            false => field,
+        };
         Ok(match modifier {
             ..0 => read,
             _ => Expr::Fit { value: Box::new(read), oid, modifier, explicit: false },

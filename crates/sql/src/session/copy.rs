@@ -1,7 +1,7 @@
 //! `COPY ... FROM STDIN` and `COPY ... TO STDOUT`.
 //!
-//! Rows that come are parsed line by line ([`lines`](super::lines)) and written some hundred at a
-//! time, in the transaction that the statement is in: if one is refused, none is there. What
+//! Rows that come are parsed one by one ([`lines`](super::lines), [`tuples`](super::tuples)) and
+//! written some hundred at a time, in the transaction that the statement is in: if one is refused, none is there. What
 //! follows the statement in a simple query waits until the client has sent the last row.
 
 use std::rc::Rc;
@@ -14,6 +14,7 @@ use super::lines::{Form, Lines};
 use super::portal::Work;
 use super::references::Changes;
 use super::statement::Rest;
+use super::tuples::Tuples;
 use super::writing::Writing;
 use super::{Line, Stop, Stream, World};
 use crate::analyze::conflict::OnConflict;
@@ -25,7 +26,7 @@ use crate::catalog::Table;
 use crate::execute::Run;
 use crate::functions::{Body, confused};
 use crate::parse;
-use crate::types::Datum;
+use crate::types::{self, Datum, Format, Oid};
 use crate::wire::backend;
 use crate::{SqlError, SqlState};
 
@@ -39,10 +40,10 @@ const BATCH_BYTES: usize = 64 << 10;
 pub(super) struct Copying {
     query: Query,
     run: Run,
-    lines: Lines,
-    /// Names of the columns that come.
-    columns: Vec<String>,
-    /// What each column of a row is, over the texts that have come.
+    coming: Coming,
+    /// Names and types of the columns that come.
+    columns: Vec<(String, Oid)>,
+    /// What each column of a row is, over what has come.
     exprs: Vec<Expr>,
     /// Whether these can be evaluated twice.
     is_simple: bool,
@@ -51,6 +52,64 @@ pub(super) struct Copying {
     changes: Changes,
     /// What of the message is to be run afterwards; none in the extended protocol.
     pub rest: Option<Rest>,
+}
+
+/// Rows in one form or the other.
+enum Coming {
+    Lines(Lines),
+    Tuples(Tuples),
+}
+
+/// The fields of a row as they come.
+enum Fields {
+    Texts(Vec<Option<String>>),
+    Bytes(Vec<Option<Vec<u8>>>),
+}
+
+impl Coming {
+    fn take(&mut self, bytes: &[u8]) -> Result<(), SqlError> {
+        match self {
+            Coming::Lines(lines) => lines.take(bytes),
+            Coming::Tuples(tuples) => tuples.take(bytes),
+        }
+    }
+
+    fn waiting(&self) -> usize {
+        match self {
+            Coming::Lines(lines) => lines.waiting(),
+            Coming::Tuples(tuples) => tuples.waiting(),
+        }
+    }
+
+    fn number(&self) -> usize {
+        match self {
+            Coming::Lines(lines) => lines.number(),
+            Coming::Tuples(tuples) => tuples.number(),
+        }
+    }
+
+    fn next(&mut self, is_end: bool) -> Result<Option<Fields>, SqlError> {
+        Ok(match self {
+            Coming::Lines(lines) => lines.next(is_end)?.map(Fields::Texts),
+            Coming::Tuples(tuples) => tuples.next(is_end)?.map(Fields::Bytes),
+        })
+    }
+
+    /// Which row came last, for errors.
+    fn place(&self) -> String {
+        match self {
+            Coming::Lines(lines) => lines.place(),
+            Coming::Tuples(tuples) => tuples.place(),
+        }
+    }
+
+    /// The same with its text, if it has one.
+    fn place_with_text(&self) -> String {
+        match self {
+            Coming::Lines(lines) => lines.place_with_text(),
+            Coming::Tuples(tuples) => tuples.place(),
+        }
+    }
 }
 
 impl Copying {
@@ -71,15 +130,23 @@ impl<W: World> Session<'_, W> {
         self.open_to_write("COPY FROM").await?;
         let table = self.copied_table(copy).await?;
         let places = columns_of(&table, &copy.attlist)?;
-        let exprs = self.analyzed(|names| stored::copied(&table, &places, names)).await?;
+        let exprs = self.analyzed(|names| stored::copied(&table, &places, !form.binary, names)).await?;
         let conditions = self.analyzed(|names| stored::conditions(&table, names)).await?;
         let asks = |expr: &Expr| matches!(expr, Expr::Call { function, .. } if matches!(function.body, Body::Session(_)));
         let is_simple = !exprs.iter().any(|expr| expr.any(&asks));
-        let names = table.live().map(|(_, column)| column.name.clone());
-        let names: Vec<String> = names.collect();
-        let columns: Vec<String> = places.iter().filter_map(|place| names.get(*place).cloned()).collect();
-        backend::copy_begins(out, b'G', columns.len());
-        let lines = Lines::new(form, table.name.clone(), columns.len());
+        let all: Vec<(String, Oid)> =
+            table.live().map(|(_, column)| (column.name.clone(), column.oid)).collect();
+        let columns: Vec<(String, Oid)> =
+            places.iter().filter_map(|place| all.get(*place).cloned()).collect();
+        backend::copy_begins(out, b'G', form.binary, columns.len());
+        let name = table.name.clone();
+        let coming = match form.binary {
+            true => {
+                let names = columns.iter().map(|(name, _)| name.clone());
+                Coming::Tuples(Tuples::new(name, names.collect()))
+            }
+            false => Coming::Lines(Lines::new(form, name, columns.len())),
+        };
         let write = Write { conditions, table, kind: Kind::Insert(OnConflict::refuse()), returning: None };
         let query = Query {
             parameters: Vec::new(),
@@ -98,7 +165,7 @@ impl<W: World> Session<'_, W> {
         Ok(Copying {
             query,
             run,
-            lines,
+            coming,
             columns,
             exprs,
             is_simple,
@@ -115,10 +182,10 @@ impl<W: World> Session<'_, W> {
         bytes: &[u8],
         line: &mut Line<'_, S>,
     ) -> Result<(), Stop> {
-        copying.lines.take(bytes)?;
+        copying.coming.take(bytes)?;
         self.fuel.burn_bytes(bytes.len());
         // Clients send lines one by one; rows are written many at a time.
-        match copying.lines.waiting() < BATCH_BYTES {
+        match copying.coming.waiting() < BATCH_BYTES {
             true => Ok(()),
             false => self.write_lines(copying, false, line).await,
         }
@@ -144,9 +211,9 @@ impl<W: World> Session<'_, W> {
     ) -> Result<(), Stop> {
         loop {
             let mut rows = Vec::new();
-            let first = copying.lines.number() + 1;
+            let first = copying.coming.number() + 1;
             while rows.len() < CHUNK
-                && let Some(fields) = copying.lines.next(is_end)?
+                && let Some(fields) = copying.coming.next(is_end)?
             {
                 let row = self.row_of(copying, fields).await?;
                 self.check_copied(copying, &row).await?;
@@ -188,26 +255,18 @@ impl<W: World> Session<'_, W> {
         };
         tested.map_err(|stop| match stop {
             Stop::Error(error) => {
-                Stop::Error(SqlError { context: Some(copying.lines.place_with_text()), ..error })
+                Stop::Error(SqlError { context: Some(copying.coming.place_with_text()), ..error })
             }
             other => other,
         })
     }
 
-    /// A row of the fields of a line.
-    async fn row_of(&mut self, copying: &Copying, fields: Vec<Option<String>>) -> Result<Vec<Datum>, Stop> {
-        let broken = |error: &str| {
-            let error = SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, error);
-            SqlError { context: Some(copying.lines.place_with_text()), ..error }
+    /// A row of its fields.
+    async fn row_of(&mut self, copying: &Copying, fields: Fields) -> Result<Vec<Datum>, Stop> {
+        let texts = match fields {
+            Fields::Texts(texts) => texts_of(copying, texts)?,
+            Fields::Bytes(fields) => self.values_of(copying, fields)?,
         };
-        if fields.len() > copying.columns.len() {
-            return Err(broken("extra data after last expected column").into());
-        }
-        if let Some(missing) = copying.columns.get(fields.len()) {
-            return Err(broken(&format!("missing data for column \"{missing}\"")).into());
-        }
-        let texts: Vec<Datum> =
-            fields.into_iter().map(|field| field.map_or(Datum::Null, Datum::text)).collect();
         if copying.is_simple
             && let Ok(row) = self.evaluate_in(&copying.run, &copying.exprs, &texts).await
         {
@@ -219,9 +278,10 @@ impl<W: World> Session<'_, W> {
             let value = self.evaluate_in(&copying.run, std::slice::from_ref(expr), &texts).await;
             row.extend(value.map_err(|stop| match stop {
                 Stop::Error(error) => {
-                    let mut place = copying.lines.place();
+                    let mut place = copying.coming.place();
                     if let Some(Datum::Text(text)) = stored::column_read(expr).and_then(|at| texts.get(at))
-                        && let Some(name) = stored::column_read(expr).and_then(|at| copying.columns.get(at))
+                        && let Some((name, _)) =
+                            stored::column_read(expr).and_then(|at| copying.columns.get(at))
                     {
                         place = format!("{place}, column {name}: \"{text}\"");
                     }
@@ -231,6 +291,19 @@ impl<W: World> Session<'_, W> {
             })?);
         }
         Ok(row)
+    }
+
+    /// The values of fields in binary form.
+    fn values_of(&self, copying: &Copying, fields: Vec<Option<Vec<u8>>>) -> Result<Vec<Datum>, SqlError> {
+        let fields = fields.into_iter().zip(&copying.columns);
+        let value = |(field, (name, oid)): (Option<Vec<u8>>, &(String, Oid))| match field {
+            None => Ok(Datum::Null),
+            Some(bytes) => types::decode(*oid, Format::Binary, &bytes, &self.style).map_err(|error| {
+                let place = copying.coming.place();
+                SqlError { context: Some(format!("{place}, column {name}")), ..error }
+            }),
+        };
+        fields.map(value).collect()
     }
 
     async fn copied_table(&mut self, copy: &CopyStmt) -> Result<std::sync::Arc<Table>, Stop> {
@@ -270,13 +343,28 @@ impl<W: World> Session<'_, W> {
         if query.write.is_some() {
             return Err(analyze::unsupported("COPY of a statement that writes").into());
         }
-        backend::copy_begins(out, b'H', query.columns.len());
+        backend::copy_begins(out, b'H', form.binary, query.columns.len());
         if let Some(header) = form.header(query.columns.iter().map(|column| column.name.as_str())) {
             backend::copy_data(out, &header)?;
         }
         let run = query.start(Vec::new());
         Ok(Work::Copy(Rc::new(query), run, form))
     }
+}
+
+/// The fields of a line, as many as there are columns.
+fn texts_of(copying: &Copying, fields: Vec<Option<String>>) -> Result<Vec<Datum>, SqlError> {
+    let broken = |error: &str| {
+        let error = SqlError::new(SqlState::BAD_COPY_FILE_FORMAT, error);
+        SqlError { context: Some(copying.coming.place_with_text()), ..error }
+    };
+    if fields.len() > copying.columns.len() {
+        return Err(broken("extra data after last expected column"));
+    }
+    if let Some((missing, _)) = copying.columns.get(fields.len()) {
+        return Err(broken(&format!("missing data for column \"{missing}\"")));
+    }
+    Ok(fields.into_iter().map(|field| field.map_or(Datum::Null, Datum::text)).collect())
 }
 
 /// Whether a statement takes rows from the client.

@@ -24,6 +24,8 @@ const SHOWN_MAX: usize = 100;
 /// How fields and lines are written.
 #[derive(Clone, Debug)]
 pub(super) struct Form {
+    /// Whether rows are not lines at all, but [tuples](super::tuples).
+    pub binary: bool,
     csv: bool,
     delimiter: u8,
     null: String,
@@ -42,10 +44,10 @@ impl Form {
             said.push((option.defname.as_str(), value));
         }
         let find = |name: &str| said.iter().find(|(said, _)| *said == name).map(|(_, value)| value.clone());
-        let csv = match find("format").flatten().as_deref() {
-            None | Some("text") => false,
-            Some("csv") => true,
-            Some("binary") => return Err(analyze::unsupported("COPY in binary form")),
+        let (binary, csv) = match find("format").flatten().as_deref() {
+            None | Some("text") => (false, false),
+            Some("csv") => (false, true),
+            Some("binary") => (true, false),
             Some(other) => return invalid(format!("COPY format \"{other}\" not recognized")),
         };
         let is_on = |name: &str| {
@@ -69,6 +71,10 @@ impl Form {
             if !known.contains(name) {
                 return Err(analyze::unsupported(&format!("COPY with {}", name.to_uppercase())));
             }
+            if binary && ["delimiter", "null"].contains(name) {
+                let error = format!("cannot specify {} in BINARY mode", name.to_uppercase());
+                return Err(SqlError::new(SqlState::SYNTAX_ERROR, error));
+            }
             if !csv && ["quote", "escape"].contains(name) {
                 let error = format!("COPY {name} available only in CSV mode");
                 return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, error));
@@ -81,7 +87,12 @@ impl Form {
             return Err(analyze::unsupported("COPY in another encoding than UTF8"));
         }
         let quote = byte("quote", b'"')?;
+        if binary && is_on("header") {
+            let error = "cannot specify HEADER in BINARY mode";
+            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, error));
+        }
         let form = Form {
+            binary,
             csv,
             delimiter: byte("delimiter", if csv { b',' } else { b'\t' })?,
             null: find("null")
@@ -422,7 +433,7 @@ mod tests {
     fn form(csv: bool) -> Form {
         let null = if csv { "" } else { "\\N" }.to_owned();
         let delimiter = if csv { b',' } else { b'\t' };
-        Form { csv, delimiter, null, header: false, quote: b'"', escape: b'"' }
+        Form { binary: false, csv, delimiter, null, header: false, quote: b'"', escape: b'"' }
     }
 
     /// What comes of bytes that come so many at a time.

@@ -77,6 +77,7 @@ mod statement;
 mod tests;
 mod trace;
 mod transaction;
+mod tuples;
 mod utility;
 mod writing;
 

@@ -12,8 +12,9 @@ use super::conversation::Session;
 use super::lines::Form;
 use super::names::Known;
 use super::portal::Work;
+use super::tuples;
 use super::{Closed, Line, Stop, Stream, World};
-use crate::analyze::{Query, unsupported};
+use crate::analyze::{Column, Query, unsupported};
 use crate::execute::rows::{MEMORY_MAX, Row, weight};
 use crate::execute::{Context, Run, Step};
 use crate::functions::confused;
@@ -96,7 +97,9 @@ impl<W: World> Session<'_, W> {
             match self.step(work)? {
                 Step::Row(row) => {
                     match work {
-                        Work::Copy(query, _, form) => self.encode_line(&row, query, form, &mut line.out)?,
+                        Work::Copy(query, _, form) => {
+                            self.encode_copied(&row, rows == 0, query, form, &mut line.out)?;
+                        }
                         _ => self.encode(&row, work, formats, &mut line.out)?,
                     }
                     rows += 1;
@@ -125,7 +128,11 @@ impl<W: World> Session<'_, W> {
                     return Ok(Some(match work {
                         Work::Rows(_, _, tag) | Work::Written(_, _, _, tag) | Work::Done(tag) => tag.clone(),
                         Work::Query(..) => format!("SELECT {rows}"),
-                        Work::Copy(..) => {
+                        Work::Copy(_, _, form) => {
+                            if form.binary {
+                                let end = tuples::begun(rows == 0, &tuples::END);
+                                backend::copy_data(&mut line.out, &end)?;
+                            }
                             backend::copy_done(&mut line.out);
                             format!("COPY {rows}")
                         }
@@ -245,29 +252,44 @@ impl<W: World> Session<'_, W> {
         out: &mut Vec<u8>,
     ) -> Result<(), SqlError> {
         let columns = work.columns().unwrap_or_default();
-        let style = &self.style;
-        backend::message(out, b'D', |out| {
-            let count = u16::try_from(row.len())
-                .map_err(|_| SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "a row has too many columns"))?;
-            out.extend(count.to_be_bytes());
-            for (place, (datum, column)) in row.iter().zip(columns).enumerate() {
-                let format = format_of(formats, place);
-                let value = (!datum.is_null())
-                    .then_some(|out: &mut Vec<u8>| types::encode(datum, column.oid, format, style, out));
-                backend::value(out, value)?;
-            }
-            Ok(())
-        })
+        backend::message(out, b'D', |out| self.put_row(row, columns, formats, out))
     }
 
-    /// A row as a line of `COPY`.
-    fn encode_line(
+    /// How many values there are, and each with its length before it.
+    fn put_row(
         &self,
         row: &[Datum],
+        columns: &[Column],
+        formats: &[Format],
+        out: &mut Vec<u8>,
+    ) -> Result<(), SqlError> {
+        let style = &self.style;
+        let count = u16::try_from(row.len())
+            .map_err(|_| SqlError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, "a row has too many columns"))?;
+        out.extend(count.to_be_bytes());
+        for (place, (datum, column)) in row.iter().zip(columns).enumerate() {
+            let format = format_of(formats, place);
+            let value = (!datum.is_null())
+                .then_some(|out: &mut Vec<u8>| types::encode(datum, column.oid, format, style, out));
+            backend::value(out, value)?;
+        }
+        Ok(())
+    }
+
+    /// A row of `COPY`.
+    fn encode_copied(
+        &self,
+        row: &[Datum],
+        is_first: bool,
         query: &Query,
         form: &Form,
         out: &mut Vec<u8>,
     ) -> Result<(), SqlError> {
+        if form.binary {
+            let mut tuple = Vec::new();
+            self.put_row(row, &query.columns, &[Format::Binary], &mut tuple)?;
+            return backend::copy_data(out, &tuples::begun(is_first, &tuple));
+        }
         let mut fields = Vec::with_capacity(row.len());
         for (datum, column) in row.iter().zip(&query.columns) {
             let mut text = String::new();

@@ -142,12 +142,13 @@ pub fn command_complete(out: &mut Vec<u8>, tag: &str) {
 }
 
 /// CopyInResponse (`G`) or CopyOutResponse (`H`), of rows as text.
-pub fn copy_begins(out: &mut Vec<u8>, kind: u8, columns: usize) {
+pub fn copy_begins(out: &mut Vec<u8>, kind: u8, binary: bool, columns: usize) {
     short(out, kind, |out| {
-        out.push(0);
+        let format = u8::from(binary);
+        out.push(format);
         let columns = u16::try_from(columns).unwrap_or(u16::MAX);
         out.extend(columns.to_be_bytes());
-        (0..columns).for_each(|_| out.extend([0, 0]));
+        (0..columns).for_each(|_| out.extend([0, format]));
     });
 }
 

@@ -26,3 +26,7 @@ create assertion a check (true);
 \set ON_ERROR_STOP 1
 select 1/0;
 select 'never printed';
+copy (select 1) to stdout (format binary, delimiter ',');
+copy (select 1) to stdout (format binary, null 'x');
+copy (select 1) to stdout (format binary, header);
+copy (select 1) to stdout (format binary, quote 'x');

@@ -4,6 +4,7 @@ it prints has to be the same of every server."""
 import asyncio
 import datetime
 import decimal
+import io
 import sys
 import uuid
 
@@ -56,6 +57,12 @@ async def main():
     print(statement.get_parameters(), [(a.name, a.type.name) for a in statement.get_attributes()])
     print(await statement.fetch(3))
     await say("copy", lambda: connection.copy_to_table("ap", source=rows(), columns=["id", "name"], format="csv"))
+    records = [(number, f"binary {number}", None) for number in range(300, 305)]
+    await say("binary", lambda: connection.copy_records_to_table("ap", records=records, columns=["id", "name", "amount"]))
+    out = io.BytesIO()
+    query = "SELECT id, name, amount FROM ap WHERE id >= 300 ORDER BY id"
+    await say("binary out", lambda: connection.copy_from_query(query, output=out, format="binary"))
+    print(out.getvalue())
     await say("count", lambda: connection.fetchval("SELECT count(*) FROM ap"))
     # Types that it does not know by itself.
     await say("row", lambda: connection.fetchval("SELECT row(1, 'a'::text)"))

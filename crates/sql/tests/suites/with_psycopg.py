@@ -3,6 +3,7 @@ COPY, errors, the catalog. What it prints has to be the same of every server."""
 
 import datetime
 import decimal
+import struct
 import sys
 import uuid
 
@@ -87,6 +88,27 @@ def copying(connection):
     with cursor.copy("COPY p3 (id, name, amount) TO STDOUT") as copy:
         rows = sorted(bytes(row) for row in copy)
     print(rows)
+    with cursor.copy("COPY p3 (id, name) FROM STDIN (FORMAT binary)") as copy:
+        copy.set_types(["int4", "text"])
+        for number in range(110, 115):
+            copy.write_row((number, f"binary {number}"))
+    with cursor.copy("COPY (SELECT id, name FROM p3 WHERE id >= 110 ORDER BY id) TO STDOUT (FORMAT binary)") as copy:
+        copy.set_types(["int4", "text"])
+        print(list(copy.rows()))
+    row = struct.pack("!hi4si", 2, 4, b"\0\0\0\x78", -1)
+    head = b"PGCOPY\n\xff\r\n\0" + bytes(8)
+    for broken in (b"", b"PGCOPY\n", head[:12], head, head + row, head + row + b"\xff\xff", head + b"\0\1", head + row[:-2],
+                   head + b"\xff\xff" + row, b"x" * 30, head[:11] + b"\0\1\0\0" + bytes(4), head[:11] + b"\0\2\0\0" + bytes(4),
+                   head[:15] + b"\xff\xff\xff\xff", head + b"\0\2" + struct.pack("!i", -2), head + struct.pack("!hi2si", 2, 2, b"\0\1", -1),
+                   head + struct.pack("!hi6si", 2, 6, bytes(6), -1), head + struct.pack("!hi4si1s", 2, 4, b"\0\0\0\x79", 1, b"\xff")):
+        try:
+            with connection.transaction():
+                with cursor.copy("COPY p3 (id, name) FROM STDIN (FORMAT binary)") as copy:
+                    copy.write(broken)
+                print(cursor.rowcount)
+                raise psycopg.Rollback()
+        except psycopg.Error as error:
+            print(error.sqlstate, error)
     with cursor.copy("COPY (SELECT 1, 'a') TO STDOUT WITH (FORMAT csv, HEADER)") as copy:
         print([bytes(row) for row in copy])
 

@@ -38,11 +38,14 @@ mod sequence;
 mod sweep;
 mod truncate;
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use pg_query::NodeEnum;
-use pg_query::protobuf::{ConstrType, Constraint, CreateStmt, Node, ObjectType, RangeVar};
+use pg_query::protobuf::{
+    ConstrType, Constraint, CreateStmt, Node, ObjectType, PartitionSpec, PartitionStrategy, RangeVar,
+};
 
 use super::conversation::Session;
 use super::names::schema_of;
@@ -233,9 +236,6 @@ fn described<'a>(
     if !create.inh_relations.is_empty() || create.of_typename.is_some() {
         return refuse("INHERITS, PARTITION OF or OF");
     }
-    if create.partspec.is_some() {
-        return refuse("PARTITION BY");
-    }
     let schema = schema_of(&range.schemaname).to_owned();
     if schema != PUBLIC {
         let error = format!("schema \"{schema}\" does not exist");
@@ -270,6 +270,9 @@ fn described<'a>(
         place_by_key(&mut table);
     }
     elements::look_at_checks(&table, &elements.checks, text, catalog)?;
+    if let Some(spec) = &create.partspec {
+        place_by(&mut table, spec, text)?;
+    }
     options(&mut table, &create.options)?;
     Ok((table, elements))
 }
@@ -389,6 +392,40 @@ fn place_by_key(table: &mut Table) {
     if key::partition_byte(table).is_err() {
         table.placement = Placement::Hash(0);
     }
+}
+
+/// Places rows by the columns of `PARTITION BY HASH`, the first of the primary key: those that agree
+/// in them are on one shard.
+fn place_by(table: &mut Table, spec: &PartitionSpec, text: &str) -> Result<(), SqlError> {
+    if spec.strategy() != PartitionStrategy::Hash {
+        return Err(analyze::unsupported("PARTITION BY but HASH"));
+    }
+    let mut positions = Vec::new();
+    for param in &spec.part_params {
+        let Some(NodeEnum::PartitionElem(element)) = &param.node else { return Err(confused()) };
+        if element.expr.is_some() {
+            return Err(analyze::unsupported("PARTITION BY an expression"));
+        }
+        let place = table.columns.iter().position(|column| column.name == element.name);
+        let place = place.and_then(|place| u16::try_from(place).ok()).ok_or_else(|| {
+            let error = format!("column \"{}\" named in partition key does not exist", element.name);
+            analyze::placed(text, element.location, SqlError::new(SqlState::UNDEFINED_COLUMN, error))
+        })?;
+        positions.push(place);
+    }
+    let count = positions.len();
+    let first: BTreeSet<&u16> = table.primary.iter().take(count).collect();
+    if first != positions.iter().collect() {
+        let error = "PARTITION BY HASH names columns that are not the first of the primary key";
+        return Err(analyze::placed(
+            text,
+            spec.location,
+            SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, error)
+                .hint("Begin the primary key with these columns."),
+        ));
+    }
+    table.placement = Placement::Hash(u16::try_from(count).map_err(|_| confused())?);
+    key::partition_byte(table).map(|_| ())
 }
 
 /// Makes columns the primary key of a table.

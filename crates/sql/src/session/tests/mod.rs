@@ -3,6 +3,7 @@
 mod constraints;
 mod extended;
 mod loading;
+mod placement;
 mod repeated;
 mod running;
 mod simple;
