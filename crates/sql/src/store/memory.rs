@@ -49,6 +49,11 @@ impl Memory {
         Memory(Arc::new(Mutex::new(State { is_coarse: true, ..State::default() })))
     }
 
+    /// Another database with what is in this one.
+    pub fn copied(&self) -> Memory {
+        Memory(Arc::new(Mutex::new(self.state().clone())))
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         // A thread that has panicked has not left half a commit.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
