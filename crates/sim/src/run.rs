@@ -530,13 +530,14 @@ impl Setting {
     /// ended, when no client of it was left. Returns which shard does not come back.
     fn await_shards(&mut self, plan: &Plan) -> Option<String> {
         let logging = if plan.logs { self.data_shards } else { 0 };
-        for shard in self.shards().take(logging).chain(self.logging_oracle(plan)) {
-            let serves = self.run_on(shard, |shard| async move {
-                while !shard.serves() {
-                    shard.sleep(LOOK_NS).await;
-                }
-            });
-            if serves.is_none() {
+        let shards: Vec<ShardId> = self.shards().take(logging).chain(self.logging_oracle(plan)).collect();
+        let until_ns = self.world.now() + PATIENCE_NS;
+        // All at the same time: one that serves may yet begin anew, with another that comes back.
+        let serves = |world: &dyn AnyWorld, shard| world.shard(shard).is_some_and(|shard| shard.serves());
+        while let Some(shard) = shards.iter().copied().find(|&shard| !serves(&*self.world, shard)) {
+            let now_ns = self.world.now();
+            self.go_on((now_ns + LOOK_NS).min(until_ns), || false);
+            if self.world.now() == now_ns {
                 let seconds = PATIENCE_NS / 1_000_000_000;
                 return Some(format!("shard {} does not serve {seconds} s after all faults ended", shard.0));
             }
