@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll::{Cluster, Database, Error, Freshness, Key, Options, TokenError};
 
-use crate::scene::{Scene, account, balance, fill, path, plimsoll, total};
+use crate::scene::{Ends, Scene, fill, noted_move, number, path, plimsoll, total};
 use crate::waiting::{PATIENCE, until};
 
 const ACCOUNTS: u64 = 60;
@@ -17,19 +17,6 @@ const ACCOUNTS: u64 = 60;
 const CLIENTS: u64 = 2;
 /// What was answered as long before a node was killed is on all disks then.
 const ON_DISK: Duration = Duration::from_secs(2);
-
-/// Lets clients end when it goes out of scope, also if a test fails.
-struct Ends<'a>(&'a AtomicBool);
-
-impl Drop for Ends<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, SeqCst);
-    }
-}
-
-fn number(client: u64, round: u64) -> Key {
-    Key::of_u64(client << 32 | round)
-}
 
 /// Connects as soon as the nodes let this client in.
 fn connect(file: &Path) -> Database {
@@ -51,24 +38,13 @@ fn moves(file: &Path, client: u64, stop: &AtomicBool) -> Vec<Moves> {
             break;
         }
         let (accounts, entries) = (db.table("account").unwrap(), db.table("entry").unwrap());
-        let (from, to) = ((client + 7 * round) % ACCOUNTS, (3 * client + 11 * round + 1) % ACCOUNTS);
-        if from == to {
-            continue;
-        }
-        let moved = db.transact(|txn| -> Result<(), Error> {
-            let had = balance(txn.get(accounts, &account(from))?);
-            let other = balance(txn.get(accounts, &account(to))?);
-            txn.put(accounts, &account(from), &(had - 1).to_be_bytes())?;
-            txn.put(accounts, &account(to), &(other + 1).to_be_bytes())?;
-            txn.insert(entries, &number(client, round), b"moved")
-        });
-        match moved {
+        match noted_move(&db, [accounts, entries], ACCOUNTS, client, round) {
             Ok(()) => done.last_mut().unwrap().push((round, Instant::now())),
             Err(Error::Lost) => {
                 db = connect(file);
                 done.push(Moves::new());
             }
-            // Those that wait for the nodes may have all places for a moment.
+            // Clients that connect anew may have taken all places for a moment.
             Err(Error::Unreachable { .. } | Error::InDoubt { .. } | Error::CutOff { .. }) => {}
             Err(other) => panic!("{other}"),
         }
@@ -135,7 +111,7 @@ fn all_nodes_go_back_to_one_timestamp_when_one_of_them_comes_back() {
     let missing = check(&db, &done, &gone);
     assert!(kept > 100 && 0 < missing && missing < kept / 2, "{missing} of {kept} moves are missing");
     assert!(done.iter().all(|eras| eras.len() > 2), "clients were told: {done:?}");
-    // Who has not done anything meanwhile is told as well.
+    // A client that has not done anything meanwhile is told as well.
     assert!(matches!(first.snapshot(Freshness::Newest), Err(Error::Lost)));
     assert!(matches!(db.session_with(token), Err(TokenError::Lost)));
     // A stop in order loses nothing.

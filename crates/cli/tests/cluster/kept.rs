@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use plimsoll::{Database, Error, Freshness, Key};
 
-use crate::scene::{Scene, account, fill, path, pay, plimsoll, refused, total};
+use crate::scene::{Ends, Scene, account, fill, noted_move, number, path, plimsoll, refused, total};
 use crate::waiting::until;
 
 const ACCOUNTS: u64 = 60;
@@ -15,19 +15,6 @@ const CLIENTS: u64 = 3;
 
 fn kept(protocol: &str) -> Scene {
     Scene::under(&format!("durability = \"sync\"\nprotocol = \"{protocol}\"\n"), &[1, 1, 1])
-}
-
-fn number(client: u64, round: u64) -> Key {
-    Key::of_u64(client << 32 | round)
-}
-
-/// Lets clients end when it goes out of scope, also if a test fails.
-struct Ends<'a>(&'a AtomicBool);
-
-impl Drop for Ends<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, SeqCst);
-    }
 }
 
 /// Moves money, and makes a note of each move in the same transaction. Returns the moves that were
@@ -39,15 +26,7 @@ fn moves(db: &Database, client: u64, stop: &AtomicBool) -> Vec<u64> {
         if stop.load(SeqCst) {
             break;
         }
-        let (from, to) = ((client + 7 * round) % ACCOUNTS, (3 * client + 11 * round + 1) % ACCOUNTS);
-        if from == to {
-            continue;
-        }
-        let moved = db.transact(|txn| -> Result<(), Error> {
-            pay(txn, accounts, from, to)?;
-            txn.insert(entries, &number(client, round), b"moved")
-        });
-        match moved {
+        match noted_move(db, [accounts, entries], ACCOUNTS, client, round) {
             Ok(()) => done.push(round),
             Err(Error::Unreachable { .. } | Error::InDoubt { .. }) => {}
             Err(other) => panic!("{other}"),

@@ -5,7 +5,10 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool, AtomicU32,
+    Ordering::{Relaxed, SeqCst},
+};
 use std::time::Duration;
 
 use plimsoll::{Cluster, Database, Error, Freshness, Key, OpenError, Options, TableId, Txn};
@@ -235,6 +238,36 @@ pub fn pay(txn: &mut Txn<'_>, accounts: TableId, from: u64, to: u64) -> Result<(
     let other = balance(txn.get(accounts, &account(to))?);
     txn.put(accounts, &account(from), &(had - 1).to_be_bytes())?;
     txn.put(accounts, &account(to), &(other + 1).to_be_bytes())
+}
+
+/// The key of the note of a client's move.
+pub fn number(client: u64, round: u64) -> Key {
+    Key::of_u64(client << 32 | round)
+}
+
+/// Moves one between two of the accounts, and makes a note of that in the same transaction.
+pub fn noted_move(
+    db: &Database,
+    [accounts, entries]: [TableId; 2],
+    count: u64,
+    client: u64,
+    round: u64,
+) -> Result<(), Error> {
+    let from = (client + 7 * round) % count;
+    let to = (from + 1 + (2 * client + 4 * round) % (count - 1)) % count;
+    db.transact(|txn| -> Result<(), Error> {
+        pay(txn, accounts, from, to)?;
+        txn.insert(entries, &number(client, round), b"moved")
+    })
+}
+
+/// Lets clients end when it goes out of scope, also if a test fails.
+pub struct Ends<'a>(pub &'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, SeqCst);
+    }
 }
 
 /// Moves money between accounts that are on different shards, again and again, and looks at all of
