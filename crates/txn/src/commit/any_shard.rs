@@ -50,7 +50,7 @@ pub trait AnyShard: Tasks {
     /// All tables, in the order of their ids.
     fn tables(&self) -> Arc<[TableSpec]>;
 
-    /// Whether transactions may begin here: the shard's log, if it has one, was read.
+    /// See [`Base::serves_transactions`](crate::base::Base::serves_transactions).
     fn serves(&self) -> bool;
 
     /// See [`Base::is_over`](crate::base::Base::is_over).

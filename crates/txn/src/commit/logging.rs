@@ -132,7 +132,8 @@ async fn open<P: Protocol, E: Env<P>>(
     }
     env.local(|node| node.base().has_read());
     loop {
-        // Nobody hears of an era before it is on disk, and what was loaded meanwhile holds back all.
+        // Nobody hears of an era before it is on disk, and what was loaded meanwhile holds back
+        // all.
         if env.local(|node| node.base().has_appended()) {
             env.appended().await;
             write(env, &mut log).await;

@@ -14,8 +14,9 @@ use plimsoll_types::mutants::{Mutant, planted};
 
 use crate::attempt::Attempt;
 use crate::ballot::Votes;
+use crate::cut::Follows;
 use crate::fetched::ReadRef;
-use crate::journal::{Follows, Journal};
+use crate::journal::Journal;
 use crate::messages::Common;
 use crate::room::{Memory, Room, grown_bytes};
 use crate::slots::Moves;
@@ -278,6 +279,7 @@ pub struct Base<S: Scheme> {
     pub(crate) room: Room,
     /// What the shard writes to its log, if it has one.
     pub(crate) journal: Option<Box<Journal>>,
+    /// If the shard holds no data: what it knows of the eras of those that do.
     pub(super) follows: Follows,
     pub(crate) moves: Moves<S>,
     pub(crate) layout: Layout,

@@ -34,34 +34,34 @@
 //!    then requests wait.
 //!
 //! *Survivors.* A shard that serves an era and is asked by one that has not begun it does not
-//! answer. Its life is over ([`Base::is_over`]): its process starts anew, as after a crash, and goes
-//! back as well. So a crash of one takes all back to the cut, as soon as that one is back.
+//! answer. Its life is over ([`Base::is_over`]): its process starts anew, as after a crash, and
+//! goes back as well. So a crash of one takes all back to the cut, as soon as that one is back.
 //!
-//! *Why all come to the same cut.* No shard serves an era that a present life has found on its disk,
-//! because rule 4 asks for lives that have begun it themselves. A shard that has answered such a
-//! life does not serve by answers from before: it asks all again, and finds that life, or what came
-//! after it (`doubted`). Thus where the shards of an era have closed is fixed once it has been told,
-//! every shard that begins the next era comes to the same cut, and rule 1 finds one to adopt. A
-//! crash at any moment changes nothing of that: what was told was on disk. A model searches all
-//! interleavings of these rules (`docs/models/eras.py`). A log that tells of a higher cut than all
-//! shards come to shows that another log has lost what was on disk, and is refused.
+//! *Why all come to the same cut.* No shard serves an era that a present life has found on its
+//! disk, because rule 4 asks for lives that have begun it themselves. A shard that has answered
+//! such a life does not serve by answers from before: it asks all again, and finds that life, or
+//! what came after it (`doubted`). Thus where the shards of an era have closed is fixed once it has
+//! been told, every shard that begins the next era comes to the same cut, and rule 1 finds one to
+//! adopt. A crash at any moment changes nothing of that: what was told was on disk. A model
+//! searches all interleavings of these rules (`docs/models/eras.py`). A log that tells of a higher
+//! cut than all shards come to shows that another log has lost what was on disk, and is refused.
 //!
-//! *Votes* are not logged, and yet nobody who lives on decides a transaction because a voter has come
-//! back without its vote: what the voter's log has of the transaction may be below the cut. Whatever
-//! depends on that vote stays in doubt until all go back, and the lock that is held for it keeps its
-//! shard from closing. Thus what a cut contains of a transaction is all of it or nothing.
+//! *Votes* are not logged, and yet nobody who lives on decides a transaction because a voter has
+//! come back without its vote: what the voter's log has of the transaction may be below the cut.
+//! Whatever depends on that vote stays in doubt until all go back, and the lock that is held for it
+//! keeps its shard from closing. Thus what a cut contains of a transaction is all of it or nothing.
 //!
 //! *Shards without data*, those of clients, outlive eras. What they have read in one must not meet
-//! what they read in the next. So they ask all shards with data which era they serve, begin when all
-//! have named the same, and are over when one of these shards comes back ([`Follows`]). What lives
-//! of before have sent is not handled ([`Journal::is_obsolete`]).
+//! what they read in the next. So they ask all shards with data which era they serve, begin when
+//! all have named the same, and are over when one of these shards comes back ([`Follows`]). What
+//! lives of before have sent is not handled ([`Journal::is_obsolete`]).
 //!
 //! Example. A's log has T1@100 and `Closed{90}`, B's has T1@100, T2@105, which has read T1 on A,
-//! and `Closed{110}`. A crashes. It comes back in era 0, and asks B, which serves era 0: B's process
-//! starts anew. Both tell how far their logs go, and the cut is 90: neither T1 nor T2 is there. Both
-//! logs go on with `Era{1, 90}`, behind which nothing of the former era counts. If B crashes before
-//! that is on its disk, it comes back in era 0, finds A in era 1, and begins it with A's cut. A has
-//! waited meanwhile.
+//! and `Closed{110}`. A crashes. It comes back in era 0, and asks B, which serves era 0: B's
+//! process starts anew. Both tell how far their logs go, and the cut is 90: neither T1 nor T2 is
+//! there. Both logs go on with `Era{1, 90}`, behind which nothing of the former era counts. If B
+//! crashes before that is on its disk, it comes back in era 0, finds A in era 1, and begins it with
+//! A's cut. A has waited meanwhile.
 //!
 //! Tables and loaded rows have no stamps, and no cut takes them back: nothing leaves the shard
 //! before they are on disk. Nor does anything while the log is too far behind.
@@ -79,13 +79,33 @@ use plimsoll_types::wire::Malformed;
 use plimsoll_types::{ShardId, Ticket, Timestamp};
 
 use crate::base::Base;
-use crate::journal::{Cut, Follows, Journal, LoggedInstall, Record};
+use crate::journal::{Cut, Journal, LoggedInstall, Record};
 use crate::messages::{Comeback, CommonReply, Standing};
 use crate::timestamp::Scheme;
 
 /// How far behind its clock the first shard has all close, and time between two rounds, in
 /// nanoseconds.
 pub(crate) const PERIOD_NS: u64 = 20_000_000;
+
+/// What a shard that holds no data knows of the database.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Follows {
+    /// The shard has data, or the database never goes back to a cut.
+    Nobody,
+    /// Not all shards with data have said that they serve the same era.
+    Nothing,
+    /// All serve one, and so does this shard.
+    Era,
+    /// One of them has come back: this life is over.
+    Gone,
+}
+
+impl Follows {
+    /// Whether transactions may begin.
+    pub(super) fn has_met(self) -> bool {
+        matches!(self, Follows::Nobody | Follows::Era)
+    }
+}
 
 /// What a shard does that comes back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -329,16 +349,16 @@ impl<S: Scheme> Base<S> {
         }
     }
 
-    /// The shard asks all others how far their logs go. Returns what it tells them of its own; `None`
-    /// if the log does not go to a cut.
+    /// The shard asks all others how far their logs go. Returns what it tells them of its own;
+    /// `None` if the log does not go to a cut.
     pub(crate) fn asks_all(&mut self) -> Option<Comeback> {
         let cut = self.cut_mut()?;
         cut.doubted = false;
         Some(cut.comeback())
     }
 
-    /// All others have told how far their logs go: begins an era, or serves. Fails if this log tells
-    /// of what another one has lost.
+    /// All others have told how far their logs go: begins an era, or serves. Fails if this log
+    /// tells of what another one has lost.
     pub(crate) fn heard_all(&mut self, others: &[Comeback]) -> Result<Next, Malformed> {
         let Some(cut) = self.cut_mut() else { return Ok(Next::Waits) };
         let next = match after(cut.comeback(), others) {
@@ -472,6 +492,7 @@ mod tests {
         assert_eq!(after(again, &[b]), Next::Waits, "the other has to begin it first");
         assert_eq!(after(a, &[]), Next::Begins(era), "alone");
     }
+
     #[test]
     fn a_shard_without_data_serves_one_era_and_is_over_when_a_shard_with_data_comes_back() {
         let layout = Layout {

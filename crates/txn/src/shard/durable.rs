@@ -179,7 +179,8 @@ impl<S: Scheme> Base<S> {
         Some(record.end(now))
     }
 
-    /// Whether the shard's log has been read, so that transactions may begin on it.
+    /// Whether transactions may begin on the shard: its log has been read, if it has one, and under
+    /// `async` all shards with data serve the same era.
     pub fn serves_transactions(&self) -> bool {
         self.journal.as_ref().is_none_or(|journal| !journal.recovering) && self.follows.has_met()
     }

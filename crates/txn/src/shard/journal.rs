@@ -205,26 +205,6 @@ pub(super) struct Cut {
     pub(super) rounds: bool,
 }
 
-/// What a shard that holds no data knows of the database.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Follows {
-    /// The shard has data, or the database never goes back to a cut.
-    Nobody,
-    /// Not all shards with data have said that they serve the same era.
-    Nothing,
-    /// All serve one, and so does this shard.
-    Era,
-    /// One of them has come back: this life is over.
-    Gone,
-}
-
-impl Follows {
-    /// Whether transactions may begin.
-    pub(super) fn has_met(self) -> bool {
-        matches!(self, Follows::Nobody | Follows::Era)
-    }
-}
-
 impl Cut {
     /// What the shard tells others when they come back.
     pub(super) fn comeback(&self) -> Comeback {
