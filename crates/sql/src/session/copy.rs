@@ -1,8 +1,9 @@
 //! `COPY ... FROM STDIN` and `COPY ... TO STDOUT`.
 //!
 //! Rows that come are parsed one by one ([`lines`](super::lines), [`tuples`](super::tuples)) and
-//! written some hundred at a time, in the transaction that the statement is in: if one is refused, none is there. What
-//! follows the statement in a simple query waits until the client has sent the last row.
+//! written some hundred at a time, in the transaction that the statement is in: if one is refused,
+//! none is there. What follows the statement in a simple query waits until the client has sent the
+//! last row.
 
 use std::rc::Rc;
 

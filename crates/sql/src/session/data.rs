@@ -140,7 +140,7 @@ impl<T> Data<T> {
         self.marks.push(self.undo.len());
     }
 
-    /// Only so many savepoints are left.
+    /// Forgets all savepoints but the first of them, as many as `count` says.
     pub(super) fn keep_marks(&mut self, count: usize) {
         self.marks.truncate(count);
         self.loads.keep_marks(count);
@@ -264,18 +264,27 @@ impl<W: World> Session<'_, W> {
         self.outcome(found)
     }
 
-    /// Reads some keys as they are now, whatever the transaction sees: nothing that it does may rest
-    /// on it.
+    /// Reads some keys as they are now, whatever the session's transaction sees: that one is not
+    /// looked at for it when it commits.
     pub(super) async fn get_newest(
         &self,
         space: Space,
         keys: &[Vec<u8>],
-    ) -> Result<Vec<Option<Vec<u8>>>, Stop> {
+    ) -> Result<Vec<Option<Vec<u8>>>, Failure> {
         let store = self.world.store();
         let mut newest = store.begin(true).await?;
         let found = store.get(&mut newest, space, keys).await;
         store.rollback(newest).await;
-        Ok(found?)
+        found
+    }
+
+    /// The same for the first pairs of a range.
+    pub(super) async fn scan_newest(&self, range: Range) -> Result<(Vec<Pair>, Option<Range>), Failure> {
+        let store = self.world.store();
+        let mut newest = store.begin(true).await?;
+        let found = store.scan(&mut newest, range).await;
+        store.rollback(newest).await;
+        found
     }
 
     /// Reads the first pairs of a range.
@@ -364,7 +373,7 @@ impl<W: World> Session<'_, W> {
         }
         if let Some(open) = open {
             let committed = match can_start_over {
-                true => Ok(self.world.store().commit(open.transaction).await?),
+                true => self.world.store().commit(open.transaction).await.map_err(Stop::from),
                 false => self.commit_or_repeat(open).await,
             };
             if committed.is_err() {

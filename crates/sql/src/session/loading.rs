@@ -75,7 +75,7 @@ impl Loads {
         self.by_number.is_empty()
     }
 
-    /// Only so many savepoints are left.
+    /// The session has forgotten all savepoints but the first of them, as many as `count` says.
     pub(super) fn keep_marks(&mut self, count: usize) {
         self.by_number.values_mut().for_each(|load| load.depth = load.depth.min(count));
     }
@@ -161,11 +161,8 @@ impl<W: World> Session<'_, W> {
             return Ok(values);
         }
         let (places, asked): (Vec<usize>, Vec<Vec<u8>>) = asked.into_iter().unzip();
-        let store = self.world.store();
-        let mut reading = store.begin(true).await?;
-        let found = store.get(&mut reading, Space::Parted, &asked).await;
-        store.rollback(reading).await;
-        for (place, value) in places.into_iter().zip(found?) {
+        let found = self.get_newest(Space::Parted, &asked).await?;
+        for (place, value) in places.into_iter().zip(found) {
             if let Some(slot) = values.get_mut(place) {
                 *slot = value;
             }
@@ -176,11 +173,7 @@ impl<W: World> Session<'_, W> {
     /// Reads the first pairs of a range under such a number.
     pub(super) async fn scan_loaded(&mut self, range: Range) -> Result<(Vec<Pair>, Option<Range>), Stop> {
         self.write_waiting().await?;
-        let store = self.world.store();
-        let mut reading = store.begin(true).await?;
-        let found = store.scan(&mut reading, range).await;
-        store.rollback(reading).await;
-        Ok(found?)
+        Ok(self.scan_newest(range).await?)
     }
 
     /// Writes a value under such a number, or deletes it if there is none.

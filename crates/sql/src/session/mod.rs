@@ -15,6 +15,7 @@
 //! | `cache` | statements that have been understood before |
 //! | `explain` | `EXPLAIN` |
 //! | `journal` | transactions that are run again |
+//! | `loading` | rows that nobody else can see yet |
 //! | `trace` | transactions of the database that are done again |
 //! | `reservations` | who of a node's sessions writes a row next |
 //! | `names` | descriptors that names stand for |
@@ -25,7 +26,7 @@
 //! | `sequences` | numbers of sequences |
 //! | `entries` | entries of indexes |
 //! | `definition` | tables made and dropped |
-//! | `copy`, `lines` | `COPY`, and how its lines are written |
+//! | `copy`, `lines`, `tuples` | `COPY`, and how its rows are written |
 //! | `cancel` | the places of sessions, and requests to cancel |
 //!
 //! A session is a future over two traits: a [`Stream`] that its bytes come and go by, and a

@@ -343,7 +343,8 @@ impl<W: World> Session<'_, W> {
         }
     }
 
-    /// Waits for a row. Says whether the session has it now; not, after so many microseconds.
+    /// Waits until the session has a row. Returns false if it has waited for `held_us` microseconds
+    /// before.
     async fn wait_for(&self, key: &[u8], deadline_us: Option<i64>, held_us: u64) -> Result<bool, SqlError> {
         let (table, session) = (self.reserved.table(), self.reserved.session);
         let since_us = self.world.now_us();

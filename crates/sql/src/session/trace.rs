@@ -17,9 +17,9 @@
 //! anything is different, the conflict is the client's.
 //!
 //! Example. `BEGIN`, `CREATE TABLE a`, `COPY a`, `COMMIT` reads the key of `a`'s descriptor, which
-//! is absent, and writes rows under 16384 by themselves, with a note. The note lies in the leaf that
-//! stands for the absent key, and the commit fails. The next transaction finds the key absent in
-//! the leaf that has the note, and commits.
+//! is absent, and writes rows under 16384 by themselves, with a note. The note lies in the leaf
+//! that stands for the absent key, and the commit fails. The next transaction finds the key absent
+//! in the leaf that has the note, and commits.
 //!
 //! Left out: transactions that read and write more than a [bound](BYTES_MAX). Of a range only a
 //! hash is kept.

@@ -43,8 +43,8 @@ pub struct Transaction {
 }
 
 impl Memory {
-    /// A database in which whoever has read that there is no key, or a range, has read that none was
-    /// added to the space: as if an index had a single leaf.
+    /// A database in which whoever has read that there is no key, or a range, has read that none
+    /// was added to the space: as if an index had a single leaf.
     pub fn coarse() -> Memory {
         Memory(Arc::new(Mutex::new(State { is_coarse: true, ..State::default() })))
     }

@@ -141,7 +141,7 @@ pub fn command_complete(out: &mut Vec<u8>, tag: &str) {
     short(out, b'C', |out| text(out, tag));
 }
 
-/// CopyInResponse (`G`) or CopyOutResponse (`H`), of rows as text.
+/// CopyInResponse (`G`) or CopyOutResponse (`H`), of rows as text or in binary form.
 pub fn copy_begins(out: &mut Vec<u8>, kind: u8, binary: bool, columns: usize) {
     short(out, kind, |out| {
         let format = u8::from(binary);

@@ -34,7 +34,7 @@ use crate::session::entries::stored_row;
 use crate::session::names::schema_of;
 use crate::session::portal::Work;
 use crate::session::{Stop, World};
-use crate::store::{Pair, Range, Store};
+use crate::store::Range;
 use crate::{Severity, SqlError, SqlState};
 
 /// Rows whose entries are put in one transaction at most.
@@ -259,15 +259,6 @@ impl<W: World> Session<'_, W> {
             self.put(space(table), key, Some(&value)).await?;
         }
         Ok(left)
-    }
-
-    /// What a mutant reads.
-    async fn scan_newest(&self, range: Range) -> Result<(Vec<Pair>, Option<Range>), Stop> {
-        let store = self.world.store();
-        let mut newest = store.begin(true).await?;
-        let found = store.scan(&mut newest, range).await;
-        store.rollback(newest).await;
-        Ok(found?)
     }
 
     /// A transaction that removes an index which is not ready.

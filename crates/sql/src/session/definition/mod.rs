@@ -394,8 +394,8 @@ fn place_by_key(table: &mut Table) {
     }
 }
 
-/// Places rows by the columns of `PARTITION BY HASH`, the first of the primary key: those that agree
-/// in them are on one shard.
+/// Places rows by the columns of `PARTITION BY HASH`, the first of the primary key: those that
+/// agree in them are on one shard.
 fn place_by(table: &mut Table, spec: &PartitionSpec, text: &str) -> Result<(), SqlError> {
     if spec.strategy() != PartitionStrategy::Hash {
         return Err(analyze::unsupported("PARTITION BY but HASH"));

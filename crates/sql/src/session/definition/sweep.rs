@@ -75,15 +75,11 @@ impl<W: World> Session<'_, W> {
         Ok(())
     }
 
-    /// Some of what begins so.
+    /// Reads the first pairs whose keys begin with one of the marks below.
     async fn marked(&self, kind: [u8; 5]) -> Result<Vec<Pair>, Failure> {
-        let store = self.world.store();
-        let mut reading = store.begin(true).await?;
         let low = kind.to_vec();
         let all = Range { space: Space::Copied, high: key::after_prefix(&low), low, reverse: false };
-        let found = store.scan(&mut reading, all).await;
-        store.rollback(reading).await;
-        Ok(found?.0)
+        Ok(self.scan_newest(all).await?.0)
     }
 }
 
