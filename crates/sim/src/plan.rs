@@ -293,8 +293,8 @@ pub struct Plan {
     /// start again; others do so only if shards log.
     pub fronts: usize,
     /// Rows that a partition has of each table (random, pieces), keys of the ring (cycle), lists
-    /// (append, sql), accounts or tuples of a shard (SmallBank, micro), items (TPC-C), customers of a
-    /// load unit (TPC-E).
+    /// (append, sql), accounts or tuples of a shard (SmallBank, micro), items (TPC-C), customers of
+    /// a load unit (TPC-E).
     pub keys: u64,
     /// Times that some slots of a shard are asked to move to another.
     pub moves: usize,
@@ -394,8 +394,8 @@ fn counts(workload: WorkloadName) -> bool {
 }
 
 /// The error of SQL where there is none.
-fn no_sql(protocol: &str, scheme: &str) -> String {
-    format!("there is no SQL under {protocol}/{scheme}: choose occ/dst or two_pl/dst, or another workload")
+fn no_sql(under: &str) -> String {
+    format!("there is no SQL under {under}: choose occ/dst or two_pl/dst, or another workload")
 }
 
 impl Plan {
@@ -514,7 +514,7 @@ impl Plan {
         let is_drawn = |protocol: &str| fits(protocol) && (!is_sql || protocol == "occ");
         let legal: Vec<_> = protocols.into_iter().filter(|protocol| is_drawn(protocol)).collect();
         if legal.is_empty() && is_sql {
-            return Err(no_sql("any", scheme));
+            return Err(no_sql(scheme));
         }
         let protocol = selection.protocol.unwrap_or(legal[draw(1, legal.len() as u64)]);
         if !schemes(protocol).contains(&scheme) {
@@ -539,7 +539,7 @@ impl Plan {
             }
         });
         if workload.is_sql() && !workload.runs_under(protocol, scheme) {
-            return Err(no_sql(protocol, scheme));
+            return Err(no_sql(&format!("{protocol}/{scheme}")));
         }
         if protocol == "rococo" && !workload.one_shot() {
             let fit = WorkloadName::ALL.iter().copied().filter(|workload| workload.one_shot());

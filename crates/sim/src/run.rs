@@ -711,9 +711,9 @@ fn audits(setting: &mut Setting, workload: &dyn AnyWorkload, left: &ClientResult
 }
 
 impl Setting {
-    /// Takes out of what clients have left what a database that went back to a cut has lost: of what
-    /// has begun before all shards were back, that with a timestamp above, if nothing that it wrote
-    /// is there. What is there in part stays, and will be found wrong.
+    /// Takes out of what clients have left what a database that went back to a cut has lost: of
+    /// what has begun before all shards were back, that with a timestamp above, if nothing that it
+    /// wrote is there. What is there in part stays, and will be found wrong.
     fn lose(&self, left: &mut ClientResults) {
         let mut cuts: Vec<(u64, Timestamp)> =
             self.lives.iter().flat_map(|lives| lives.borrow().cuts.clone()).collect();

@@ -58,6 +58,14 @@ fn sessions_under_faults_violate_nothing_and_meet_everything() {
     }
 }
 
+#[test]
+fn sessions_on_shards_that_log_violate_nothing_while_machines_crash() {
+    let knobs = [("crashes_per_s", "20"), ("down_ns", "20000000")];
+    let knobs = knobs.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    let crashing = Selection { logs: true, knobs, ..selection() };
+    (0..9).for_each(|seed| drop(passes(seed, &crashing)));
+}
+
 /// Under 2PL a block with savepoints keeps its locks while it waits for a row that another session
 /// has reserved, which may wait for these locks.
 #[test]

@@ -56,8 +56,8 @@ pub struct SimArgs {
     #[arg(long, value_parser = number, value_name = "N", help_heading = "What runs")]
     pub fronts: Option<u64>,
     /// sync: every shard keeps a log, and all machines crash, also those with data. async: answers
-    /// do not wait for the logs; machines crash alone or all at the same time, and the database goes
-    /// back to one timestamp. none: only machines without data crash.
+    /// do not wait for the logs; machines crash alone or all at the same time, and the database
+    /// goes back to one timestamp. none: only machines without data crash.
     #[arg(long, value_parser = ["none", "async", "sync"], hide_possible_values = true, value_name = "DURABILITY", default_value = "none", help_heading = "What runs")]
     pub durability: String,
     /// Keys of the workload that --workload names: rows, lists, accounts [default: as many as it

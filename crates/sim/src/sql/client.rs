@@ -15,8 +15,8 @@ const STAYS_NS: u64 = 2_000_000;
 /// How long a client waits before it looks again whether the tables are there, in nanoseconds.
 const LOOK_NS: u64 = 1_000_000;
 
-/// Errors that any statement may meet: conflicts, doubts, timeouts, nodes out of reach, memory.
-const USUAL: [&str; 7] = ["40001", "40003", "55P03", "57014", "57P03", "72000", "25P02"];
+/// Errors that any statement may meet: conflicts, doubts, timeouts, nodes out of reach, full disks.
+const USUAL: [&str; 8] = ["40001", "40003", "55P03", "57014", "57P03", "72000", "25P02", "53100"];
 
 /// What a client has of SQL.
 pub(crate) struct Caller {
@@ -93,7 +93,7 @@ impl Caller {
 }
 
 impl<O: Observer> Client<O> {
-    /// One transaction over so many keys.
+    /// Runs one transaction. Its lists, accounts, seats and parents have numbers below `keys`.
     pub(crate) async fn sql(&mut self, caller: &mut Caller, keys: u64) {
         Turn { client: self, caller, keys, until_ns: None }.go().await;
     }
@@ -443,10 +443,9 @@ impl<O: Observer> Turn<'_, O> {
             })
             .collect();
         if !numbers.ends_with(&own) {
-            self.client
-                .left
-                .broken
-                .push(format!("list {list} is {value:?} for one who has appended {own:?}"));
+            self.client.left.broken.push(format!(
+                "a transaction was told that list {list} is {value:?}, and had appended {own:?}"
+            ));
             return;
         }
         numbers.truncate(numbers.len() - own.len());

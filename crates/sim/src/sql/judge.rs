@@ -1,11 +1,11 @@
 //! What must hold of the tables when all sessions are over.
 //!
-//! * What a transaction did that was acknowledged is there, what one did that has failed is not, and
-//!   of one that was not answered all is there or nothing ([`deeds`]). A row that was removed is not
-//!   there again.
+//! * What a transaction did that was acknowledged is there, what one did that has failed is not,
+//!   and of one that was not answered all is there or nothing ([`deeds`]). A row that was removed
+//!   is not there again.
 //! * Lists tell a strictly serializable history ([`super::lists`]).
-//! * A seat has one ticket, no child is without its parent, the balances are what the transfers say,
-//!   and no number of the sequence was given out twice.
+//! * A seat has one ticket, no child is without its parent, the balances are what the transfers
+//!   say, and no number of the sequence was given out twice.
 //! * Every index has the entries of the rows that there are, and no others ([`indexes`]); one that
 //!   its session has not lived to finish may lack some.
 //! * No session has left a row reserved.
@@ -60,8 +60,8 @@ pub(crate) fn judge(setting: &mut Setting, nodes: &Nodes, left: &mut ClientResul
     }
 }
 
-/// Reads all tables in a session of its own, in one transaction, when every clock has passed what was
-/// stamped.
+/// Reads all tables in a session of its own, in one transaction, when every clock has passed what
+/// was stamped.
 fn look(setting: &mut Setting, nodes: &Nodes) -> Option<Look> {
     const TEXTS: [&str; 6] = [
         "select id, v from list",

@@ -1,7 +1,7 @@
 //! Sessions of SQL, with clients that send them statements.
 //!
-//! Every client has a session on its shard ([`plimsoll_sessions`]), as a node's clients do; those of
-//! one machine share what sessions of a node share, which ends with the machine. A client sends
+//! Every client has a session on its shard ([`plimsoll_sessions`]), as a node's clients do; those
+//! of one machine share what sessions of a node share, which ends with the machine. A client sends
 //! text and reads answers (`connection`), so all of SQL runs: the journal that runs transactions
 //! again, the queues for rows, indexes, foreign keys, sequences, definitions.
 //!
@@ -112,7 +112,7 @@ pub(crate) struct Nodes {
 }
 
 impl Nodes {
-    /// Those of so many shards.
+    /// The nodes of a plan's world, which has this number of shards on all its machines.
     pub(crate) fn new(plan: &Plan, shards: usize) -> Nodes {
         let shards_per_machine = plan.hardware.shards_per_machine as usize;
         let machines = shards.div_ceil(shards_per_machine);
@@ -156,8 +156,8 @@ impl Nodes {
     }
 }
 
-/// The statements that make the tables with the first rows, for so many keys. Lists with odd numbers
-/// are not there.
+/// The statements that make the tables, with accounts and parents below `keys`, and of the lists
+/// below it those with even numbers.
 fn first_statements(keys: u64) -> String {
     let last = keys - 1;
     [
