@@ -1,5 +1,5 @@
-//! A session of SQL over a database in memory, and any bytes from its client after it has logged in:
-//! messages, statements, rows of `COPY`. Nothing panics, and what the session answers is whole
+//! A session of SQL over a database in memory, and any bytes from its client after it has logged
+//! in: messages, statements, rows of `COPY`. Nothing panics, and what the session answers is whole
 //! messages.
 //!
 //! The first byte says whether what follows is one statement in text, which gets further than raw

@@ -390,11 +390,10 @@ impl Engine {
             (Durability::None, Some(_)) => return Err(OpenError::NothingKept),
             (_, None) => return Err(OpenError::NoDataDir),
             (_, Some(path)) => {
-                let shards_of = |is: &dyn Fn(u16) -> bool| -> usize {
-                    cluster.processes().filter(|other| is(other.id)).map(|other| other.shards).sum()
-                };
-                let first = shards_of(&|other| other < node);
-                let shards = first..first + shards_of(&|other| other == node);
+                let before = cluster.processes().filter(|other| other.id < node).map(|other| other.shards);
+                let first: usize = before.sum();
+                let here = cluster.processes().find(|process| process.id == node);
+                let shards = first..first + here.map_or(0, |process| process.shards);
                 let new = RandomState::new().hash_one(clock.now());
                 let owner = Owner::member(cluster, node, shards, new);
                 Some(DataDir::open(path, cluster.pair, owner)?)

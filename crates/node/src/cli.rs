@@ -32,8 +32,8 @@ pub struct StartArgs {
     pub data_dir: Option<PathBuf>,
     /// What outlives a node: nothing (none); what was committed, but for the last tenth of a
     /// second, which is faster, and of which all nodes go back when one comes back (async); or what
-    /// was committed (sync). The same on all nodes [default: what the file says; without a file sync if there is a --data-dir, else
-    /// none].
+    /// was committed (sync). The same on all nodes [default: what the file says; without a file
+    /// sync if there is a --data-dir, else none].
     #[arg(long, value_enum, value_name = "none|async|sync", hide_possible_values = true)]
     pub durability: Option<Survives>,
     /// What its data may take, such as 8GB [default: 80 % of the memory that the process may use].
@@ -206,7 +206,7 @@ const FILE: &str = "The file:
   secret_file = \"bank.secret\"   # by `plimsoll secret`; loopback only without
   protocol = \"occ\"              # or two_pl, client_2pc
   scheme = \"dst\"                # or gts, vts, none, or rc, NOT serializable
-  durability = \"none\"           # or sync, async: each has a --data-dir
+  durability = \"none\"           # or sync, async: each node has a --data-dir
   max_staleness_ms = 1000       # how old a snapshot may be, under dst
 
   [oracle]                      # under gts and vts: a process of its own

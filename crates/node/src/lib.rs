@@ -112,7 +112,7 @@ pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::e
     let mut absent: Vec<u16> = Vec::new();
     let begun = Instant::now();
     while !stop.load(SeqCst) {
-        if goes_back && engine.is_over() && !stop.load(SeqCst) {
+        if goes_back && engine.is_over() {
             tracing::warn!("another node has come back: this one goes back with it to what all have on disk");
             return Err(start_anew().into());
         }

@@ -144,7 +144,8 @@ pub trait Participant: Messages + Sized {
         None
     }
 
-    /// Whether this life of the participant is over: its process shall start anew, as after a crash.
+    /// Whether this life of the participant is over: its process shall start anew, as after a
+    /// crash.
     fn is_over(&mut self) -> bool {
         false
     }

@@ -64,8 +64,8 @@ pub struct NodeStore {
 
 impl NodeStore {
     /// For a node of a database in whose two tables all of SQL's are ([`plimsoll_txn::pairs`]).
-    /// `has_locks` says that transactions hold locks before they commit, `is_alone` that there is no
-    /// other node.
+    /// `has_locks` says that transactions hold locks before they commit, `is_alone` that there is
+    /// no other node.
     pub fn new(
         [parted, copied]: [TableId; 2],
         has_locks: bool,

@@ -247,7 +247,8 @@ mutants! {
     DescriptorUnvalidated = "descriptor-unvalidated",
     /// SQL: an index is filled from rows as they were at a snapshot.
     IndexFromOldRows = "index-from-old-rows",
-    /// SQL: a transaction that is run again does not look again for the rows that foreign keys name.
+    /// SQL: a transaction that is run again does not look again for the rows that foreign keys
+    /// name.
     ParentsOnce = "parents-once",
     /// SQL: a session that is over keeps the rows that it has reserved.
     ReservationKept = "reservation-kept",

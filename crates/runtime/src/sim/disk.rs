@@ -311,7 +311,8 @@ impl<N: Participant> World<N> {
         }
     }
 
-    /// A machine crashes, or only its process: what its disks still do, and what they are left with.
+    /// A machine crashes, or only its process: what its disks still do, and what they are left
+    /// with.
     pub(super) fn crash_disks(&mut self, machine: usize, may_lose_power: bool) {
         if !self.disks.exist() {
             return;
