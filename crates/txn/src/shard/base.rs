@@ -14,9 +14,8 @@ use plimsoll_types::mutants::{Mutant, planted};
 
 use crate::attempt::Attempt;
 use crate::ballot::Votes;
-use crate::cut::Follows;
 use crate::fetched::ReadRef;
-use crate::journal::Journal;
+use crate::journal::{Follows, Journal};
 use crate::messages::Common;
 use crate::room::{Memory, Room, grown_bytes};
 use crate::slots::Moves;

@@ -79,33 +79,13 @@ use plimsoll_types::wire::Malformed;
 use plimsoll_types::{ShardId, Ticket, Timestamp};
 
 use crate::base::Base;
-use crate::journal::{Cut, Journal, LoggedInstall, Record};
+use crate::journal::{Cut, Follows, Journal, LoggedInstall, Record};
 use crate::messages::{Comeback, CommonReply, Standing};
 use crate::timestamp::Scheme;
 
 /// How far behind its clock the first shard has all close, and time between two rounds, in
 /// nanoseconds.
 pub(crate) const PERIOD_NS: u64 = 20_000_000;
-
-/// What a shard that holds no data knows of the database.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Follows {
-    /// The shard has data, or the database never goes back to a cut.
-    Nobody,
-    /// Not all shards with data have said that they serve the same era.
-    Nothing,
-    /// All serve one, and so does this shard.
-    Era,
-    /// One of them has come back: this life is over.
-    Gone,
-}
-
-impl Follows {
-    /// Whether transactions may begin.
-    pub(super) fn has_met(self) -> bool {
-        matches!(self, Follows::Nobody | Follows::Era)
-    }
-}
 
 /// What a shard does that comes back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,5 +1,5 @@
-//! The state of a shard's journal and of its images, and the records that are in both. `durable.rs`
-//! and `image.rs` say what they are for, and make and replay them.
+//! The state of a shard's journal and of its images, and the records that are in both. `durable.rs`,
+//! `image.rs` and `cut.rs` say what they are for, and make and replay them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -203,6 +203,26 @@ pub(super) struct Cut {
     /// On the first shard: whether one of the others has told so, and whether rounds are under way.
     pub(super) asked: bool,
     pub(super) rounds: bool,
+}
+
+/// What a shard that holds no data knows of the database.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Follows {
+    /// The shard has data, or the database never goes back to a cut.
+    Nobody,
+    /// Not all shards with data have said that they serve the same era.
+    Nothing,
+    /// All serve one, and so does this shard.
+    Era,
+    /// One of them has come back: this life is over.
+    Gone,
+}
+
+impl Follows {
+    /// Whether transactions may begin.
+    pub(super) fn has_met(self) -> bool {
+        matches!(self, Follows::Nobody | Follows::Era)
+    }
 }
 
 impl Cut {
