@@ -22,9 +22,8 @@ use plimsoll_args::{Refusal, refuse};
 use plimsoll_engine::{Cluster, Engine, NodeConfig};
 use plimsoll_page::help;
 use plimsoll_runtime::real::{Endpoint, Listening};
-use plimsoll_runtime::{READ_MAX, Stream};
 use plimsoll_sessions::{Here, NodeStore, ShardStore};
-use plimsoll_sql::session::{Closed, Places, serve as serve_session};
+use plimsoll_sql::session::Places;
 
 use crate::{bind, taken};
 
@@ -50,27 +49,12 @@ pub(crate) fn serve(engine: &Engine, cluster: &Cluster, node: u16) {
         let (places, store) = (places.clone(), store.clone());
         engine.spawn_on(shard, move |shard| async move {
             loop {
-                let mut connection = Connection(shard.accept().await);
+                let stream = shard.accept().await;
                 let store = ShardStore::new(shard.clone(), store.clone());
-                let (world, places) = (Here::new(shard.clone(), store, unguessable), places.clone());
-                shard.start(Box::pin(async move {
-                    serve_session(&mut connection, &world, &places).await;
-                    connection.0.close().await;
-                }));
+                let here = Here::new(shard.clone(), store, unguessable);
+                shard.start(plimsoll_sessions::serve(stream, here, places.clone()));
             }
         });
-    }
-}
-
-struct Connection(Stream);
-
-impl plimsoll_sql::session::Stream for Connection {
-    async fn read(&mut self, buffer: &mut Vec<u8>) -> Result<usize, Closed> {
-        self.0.read(buffer, READ_MAX).await.map_err(|_| Closed)
-    }
-
-    async fn write(&mut self, bytes: &[u8]) -> Result<(), Closed> {
-        self.0.write(bytes).await.map_err(|_| Closed)
     }
 }
 

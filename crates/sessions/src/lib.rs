@@ -5,6 +5,7 @@
 //! has sessions for the clients that connect to it, and a simulated world for those that it makes.
 //! Both run this code.
 
+mod client;
 mod failure;
 mod operation;
 mod store;
@@ -14,6 +15,7 @@ use std::rc::Rc;
 use plimsoll_sql::session::World;
 use plimsoll_txn::any_shard::AnyShard;
 
+pub use client::serve;
 pub use store::{NodeStore, ShardStore, Transaction};
 
 /// Maximum time that a session sleeps at once, in microseconds: a year.

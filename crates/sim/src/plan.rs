@@ -509,11 +509,8 @@ impl Plan {
                 && selection.workload.is_none_or(|workload| workload.runs_under(protocol, scheme))
                 && (protocol != "rococo" || selection.moves.is_none_or(|moves| moves == 0))
         };
-        // Sessions run under 2PL if it is asked for: not all is right there yet.
-        let is_sql = selection.workload.is_some_and(WorkloadName::is_sql);
-        let is_drawn = |protocol: &str| fits(protocol) && (!is_sql || protocol == "occ");
-        let legal: Vec<_> = protocols.into_iter().filter(|protocol| is_drawn(protocol)).collect();
-        if legal.is_empty() && is_sql {
+        let legal: Vec<_> = protocols.into_iter().filter(|protocol| fits(protocol)).collect();
+        if legal.is_empty() && selection.workload.is_some_and(WorkloadName::is_sql) {
             return Err(no_sql(scheme));
         }
         let protocol = selection.protocol.unwrap_or(legal[draw(1, legal.len() as u64)]);

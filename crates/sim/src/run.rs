@@ -4,7 +4,7 @@
 //!    faults (`world.rs`).
 //! 2. Clients run their transactions. Everything that shards install and clients see is recorded,
 //!    and held against what is known by then (`online.rs`).
-//! 3. All faults end. A client that is not done some virtual seconds later is stuck.
+//! 3. All faults end. If no client finishes a transaction in some virtual seconds, those left are stuck.
 //! 4. What was sent last arrives; then no lock may be left, garbage goes, everything can be read
 //!    and written.
 //! 5. The history is judged (`judge.rs`).
@@ -50,14 +50,9 @@ use crate::world::{AnyWorld, Blueprint, Lives, take_installs};
 
 /// Virtual time after which faults end, whether or not the clients are done.
 const TROUBLE_NS: u64 = 20_000_000_000;
-/// Virtual time that clients have to finish once all faults have ended, and an audit to find its
-/// end.
+/// Virtual time in which, once all faults have ended, some client has to finish a transaction, and
+/// an audit to find its end; without a wait for a clock that is wrong.
 const PATIENCE_NS: u64 = 20_000_000_000;
-/// Virtual time that clients have besides for each of their transactions, without its wait for a
-/// clock that is wrong.
-const PATIENCE_EACH_NS: u64 = 400_000_000;
-/// How many times as long they have if every message waits for a log.
-const LOG_FACTOR: u64 = 5;
 /// Virtual time in which everything arrives that was sent last, besides what shards wait for before
 /// they ask.
 const QUIET_NS: u64 = 500_000_000;
@@ -454,7 +449,7 @@ impl Setting {
         let (watch, placement) = (self.outsider(), self.placement.clone());
         let (pair, data_shards) = (self.pair, self.data_shards);
         self.keep_rows(plan);
-        let (sink, ends) = (left.clone(), running.clone());
+        let (sink, ends, left_to_do) = (left.clone(), running.clone(), to_do.clone());
         let lives: Vec<Cell<usize>> = vec![Cell::new(0); self.shards];
         self.world.on_start(Box::new(move |shard| {
             let index = shard.shard().index();
@@ -474,8 +469,13 @@ impl Setting {
                     #[cfg(feature = "sql")]
                     Needs::Sessions(nodes) => Has::Session(sql::client::Caller::new(nodes.of(index, life))),
                 };
-                let way =
-                    Way { plan: world.clone(), has, number, to_do: to_do.clone(), running: ends.clone() };
+                let way = Way {
+                    plan: world.clone(),
+                    has,
+                    number,
+                    to_do: left_to_do.clone(),
+                    running: ends.clone(),
+                };
                 let mut client = Client::new(shard.clone(), pair, watch.clone(), world.seed, session as u32);
                 client.pauses = world.pauses;
                 client.either_order = world.workload == WorkloadName::Reverse;
@@ -490,16 +490,7 @@ impl Setting {
         if !pair.has_oracle() && judge::clocks_are_far_apart(self.world.clock_error_ns()) {
             self.world.set_clocks();
         }
-        let log = if plan.logs { LOG_FACTOR } else { 1 };
-        let each_ns = log * PATIENCE_EACH_NS + 2 * self.world.clock_error_ns();
-        let patience_ns = PATIENCE_NS + each_ns * plan.transactions as u64;
-        let until_ns = self.world.now() + patience_ns;
-        self.go_on(until_ns, || running.get() == 0);
-        let stuck = (running.get() > 0).then(|| {
-            let seconds = patience_ns / 1_000_000_000;
-            format!("{} clients are not done {seconds} s after all faults ended", running.get())
-        });
-        let stuck = stuck.or_else(|| self.await_shards(plan));
+        let stuck = self.await_clients(&to_do, &running).or_else(|| self.await_shards(plan));
         self.rest();
         if let Some(recorder) = &self.recorder {
             recorder.attempts(&left.borrow().attempts);
@@ -524,6 +515,26 @@ impl Setting {
             assert!(kept.is_some(), "what was loaded is written");
         }
         self.world.spare(false);
+    }
+
+    /// Waits, after faults have ended, until all clients are done, as long as any of them gets on:
+    /// where disks are slow and rows few, that may be a long time. Returns how many do not.
+    fn await_clients(&mut self, to_do: &[Cell<usize>], running: &Cell<usize>) -> Option<String> {
+        let patience_ns = PATIENCE_NS + 2 * self.world.clock_error_ns();
+        let left = || to_do.iter().map(Cell::get).sum::<usize>();
+        while running.get() > 0 {
+            let before = left();
+            let until_ns = self.world.now() + patience_ns;
+            self.go_on(until_ns, || running.get() == 0);
+            if left() == before {
+                let seconds = patience_ns / 1_000_000_000;
+                return Some(format!(
+                    "{} clients are left, and none has finished a transaction in {seconds} s without faults",
+                    running.get()
+                ));
+            }
+        }
+        None
     }
 
     /// If shards log, waits until all serve: a machine may have crashed just before the faults
