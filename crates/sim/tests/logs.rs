@@ -66,6 +66,20 @@ fn a_reader_does_not_ask_for_the_same_snapshot_again_within_a_step() {
 }
 
 #[test]
+fn reads_of_a_former_life_are_void_and_what_an_image_lacks_is_forgotten() {
+    // A read at a snapshot follows its row to another shard, which begins another life before the
+    // reader commits; and a row that is deleted in an image is dropped while a snapshot from before
+    // is held.
+    for (seed, protocol) in [(630757, "occ"), (631228, "wait_die")] {
+        let knobs = vec![("crashes_per_s".to_owned(), "10".to_owned())];
+        let (scheme, protocol) = (Some("gts"), Some(protocol));
+        let selection = Selection { scheme, protocol, logs: true, knobs, ..Selection::default() };
+        let outcome = run(&Plan::drawn(seed, &selection).expect("the knob exists"), None);
+        assert_eq!(outcome.violations, [], "seed {seed}");
+    }
+}
+
+#[test]
 fn a_world_is_judged_when_the_shards_that_crashed_last_are_back() {
     // All clients are done before a shard that crashed serves again, before the clock of the first
     // shard is where another has stamped, or before one that serves begins anew with another.

@@ -323,7 +323,8 @@ impl<S: Scheme> Transaction<S> {
             _ if !known => Err(Abort::Unknown),
             Some(snapshot) => {
                 let parts = read_only::read_parts(env, self.open.holder.txn, snapshot, &batches).await;
-                parts.and_then(|parts| {
+                parts.and_then(|(parts, lives)| {
+                    env.local(|node| self.open.met_in(&node.base().votes, lives));
                     for part in parts {
                         // What only reads takes no stamp, and is after nothing.
                         let reach = S::reach(&part.fetched.observed);

@@ -246,13 +246,18 @@ impl<S: Scheme> ActiveTransaction<S> {
     ) -> bool {
         env.local(|node| {
             let votes = &node.base().votes;
-            for shard in shards {
-                if votes.elsewhere(shard) && !self.met.iter().any(|(met, _)| *met == shard) {
-                    self.met.push((shard, votes.life(shard)));
-                }
-            }
+            self.met_in(votes, shards.into_iter().map(|shard| (shard, votes.life(shard))));
             !self.lost(votes)
         })
+    }
+
+    /// Notes that requests were sent to these shards when they had these lives.
+    pub(crate) fn met_in(&mut self, votes: &Votes, lives: impl IntoIterator<Item = (ShardId, u64)>) {
+        for (shard, life) in lives {
+            if votes.elsewhere(shard) && !self.met.iter().any(|(met, _)| *met == shard) {
+                self.met.push((shard, life));
+            }
+        }
     }
 
     /// Whether a shard that the transaction has used has lost everything since. Its reads there

@@ -295,15 +295,24 @@ async fn fetch_batches<P: Protocol, E: Env<P>>(
     Ok(parts)
 }
 
-/// Reads batches at a snapshot, on the shards that have the rows.
+/// Reads batches at a snapshot, on the shards that have the rows: not always those that the map
+/// named at first. Returns the lives of these shards when they were asked as well.
 pub(crate) async fn read_parts<P: Protocol, E: Env<P>>(
     env: &E,
     txn: TxnId,
     snapshot: &<P::Scheme as Scheme>::Snapshot,
     batches: &impl Fn(&Base<P::Scheme>) -> Vec<(ShardId, Reads)>,
-) -> Result<Vec<FetchedBatch<P::Scheme>>, Abort> {
+) -> Result<(Vec<FetchedBatch<P::Scheme>>, Vec<(ShardId, u64)>), Abort> {
     let ask = |reads| Envelope::Common(Common::read_at(txn, snapshot.clone(), reads));
-    let read = async || fetch_batches(env, env.local(|node| batches(node.base())), &ask).await;
+    let read = async || {
+        let (now, lives) = env.local(|node| {
+            let base = node.base();
+            let now = batches(base);
+            let lives = now.iter().map(|&(shard, _)| (shard, base.votes.life(shard))).collect();
+            (now, lives)
+        });
+        Ok((fetch_batches(env, now, &ask).await?, lives))
+    };
     again(env, read).await.map_err(ReadFailure::into_abort)
 }
 

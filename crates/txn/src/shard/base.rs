@@ -219,7 +219,7 @@ impl Absence {
     fn so_far(&self, floor: Timestamp, absences: u64, life: Option<u64>) -> Timestamp {
         let begins_again = life.is_some() && self.life != life;
         match begins_again || self.known != absences && floor > self.left {
-            true => floor,
+            true => self.forgotten.max(floor),
             false => self.forgotten,
         }
     }

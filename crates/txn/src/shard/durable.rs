@@ -406,7 +406,7 @@ impl<S: Scheme> Base<S> {
             }
             Record::End { below, floor, largest } => {
                 self.recovered(largest);
-                self.replay_end(below, floor);
+                self.replay_end(below, floor, largest);
             }
             Record::Left { slots } => {
                 let rows = self.take_slots(&slots);

@@ -26,8 +26,9 @@
 //! the walk may be in the image once, twice or not at all; its installs are all in the log.
 //!
 //! *Snapshots* find what was forgotten to be forgotten. A record whose older versions the image
-//! lacks is marked as trimmed, and rows that were dropped are below the floor, for every process:
-//! that a shard had regard to what a process holds ends with its life.
+//! lacks is marked as trimmed, and rows that were dropped, or will be because the image has no more
+//! of them than that they are deleted, are below its largest stamp, for every process: that a shard
+//! had regard to what a process holds ends with its life.
 //!
 //! *Moves of slots* spoil an image that is under way, because the walk may see rows of both times.
 //! It is given up, and none is begun while rows that have left wait to arrive.
@@ -223,11 +224,13 @@ impl<S: Scheme> Base<S> {
         self.votes.forget_all();
     }
 
-    /// The end of an image was read.
-    pub(super) fn replay_end(&mut self, below: u64, floor: Timestamp) {
+    /// The end of an image was read, none of whose stamps is above `largest`. A row of which only the
+    /// version that deletes it is left will be dropped, though a snapshot below may be held.
+    pub(super) fn replay_end(&mut self, below: u64, floor: Timestamp, largest: Timestamp) {
         let journal = self.journal.as_mut().expect("a shard that reads an image has a journal");
         journal.images.end = below;
         self.store.raise_floor(floor);
-        self.absences.iter_mut().for_each(|absence| absence.forgotten.raise(floor));
+        let forgotten = floor.max(largest);
+        self.absences.iter_mut().for_each(|absence| absence.forgotten.raise(forgotten));
     }
 }
