@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long anything may take.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Waits until something is so.
 pub fn until<T>(what: &str, mut is: impl FnMut() -> Option<T>) -> T {
