@@ -1,0 +1,163 @@
+//! The mode of statements: sequences that make three tables, fill them, and change and read them,
+//! played to a session of ours and to one of PostgreSQL.
+//!
+//! A sequence ends at the first difference. Then statements are left out of it, and parts of
+//! statements, as long as the last one differs in the same states.
+
+use std::collections::BTreeMap;
+
+use crate::Sweep;
+use crate::allowed::reason;
+use crate::generate::Generator;
+use crate::part::{Part, word};
+use crate::queries::Queries;
+use crate::sides::{Answer, Side};
+use crate::tables::tables;
+
+/// Steps of a sequence after its tables are filled.
+const STEPS: usize = 40;
+
+/// Sequences that are played at most to make one smaller.
+const TRIES: usize = 1500;
+
+/// What a sequence came to.
+struct Played {
+    /// Statements that were run.
+    count: usize,
+    /// Those of them that had no error.
+    succeeded: usize,
+    /// The statement at which the sides differ, and their answers.
+    difference: Option<(usize, Answer, Answer)>,
+    /// The reason for which a difference may be, if the sequence ended for one.
+    reason: Option<&'static str>,
+}
+
+/// Both sessions.
+struct Sides {
+    ours: Side,
+    theirs: Side,
+}
+
+impl Sides {
+    fn play(&mut self, statements: &[Part]) -> Played {
+        for side in [&mut self.ours, &mut self.theirs] {
+            side.run("rollback");
+            side.run("drop table if exists a, b, c cascade");
+        }
+        let mut played = Played { count: 0, succeeded: 0, difference: None, reason: None };
+        for (place, statement) in statements.iter().enumerate() {
+            let text = statement.to_string();
+            let (mut ours, mut theirs) = (self.ours.run(&text), self.theirs.run(&text));
+            played.count += 1;
+            played.succeeded += usize::from(theirs.error.is_empty());
+            if !statement.is_total() {
+                ours.rows.sort();
+                theirs.rows.sort();
+            }
+            if ours == theirs {
+                continue;
+            }
+            match reason(&text, &ours, &theirs) {
+                Some(reason) => played.reason = Some(reason),
+                None => played.difference = Some((place, ours, theirs)),
+            }
+            return played;
+        }
+        played
+    }
+}
+
+/// The statements of a sequence.
+fn sequence(seed: u64) -> Vec<Part> {
+    let mut random = Generator::new(seed);
+    let (tables, made) = tables(&mut random);
+    let mut statements: Vec<Part> = made.into_iter().map(word).collect();
+    let mut queries = Queries::new(&mut random, &tables);
+    for table in &tables {
+        let filled = queries.fill(table);
+        statements.push(filled);
+    }
+    for _ in 0..STEPS {
+        queries.step(&mut statements);
+    }
+    statements
+}
+
+/// The smallest sequence that is found to differ in the same states.
+fn smallest(sides: &mut Sides, mut statements: Vec<Part>, first: (Answer, Answer)) -> (Vec<Part>, Answer, Answer) {
+    let mut found = first;
+    let mut tries = 0;
+    let mut still = |sides: &mut Sides, statements: &mut Vec<Part>, found: &mut (Answer, Answer)| {
+        tries += 1;
+        let Some((place, ours, theirs)) = sides.play(statements).difference else { return false };
+        if tries > TRIES || (ours.state(), theirs.state()) != (found.0.state(), found.1.state()) {
+            return false;
+        }
+        statements.truncate(place + 1);
+        *found = (ours, theirs);
+        true
+    };
+    loop {
+        let mut progress = false;
+        for place in (0..statements.len().saturating_sub(1)).rev() {
+            let mut fewer = statements.clone();
+            if place + 1 >= fewer.len() {
+                continue;
+            }
+            fewer.remove(place);
+            if still(sides, &mut fewer, &mut found) {
+                statements = fewer;
+                progress = true;
+            }
+        }
+        for place in (0..statements.len()).rev() {
+            let mut candidates = statements.get(place).map_or(Vec::new(), Part::smaller).into_iter();
+            while let Some(part) = candidates.next() {
+                let mut other = statements.clone();
+                other[place] = part;
+                if still(sides, &mut other, &mut found) {
+                    statements = other;
+                    progress = true;
+                    candidates = statements.get(place).map_or(Vec::new(), Part::smaller).into_iter();
+                }
+            }
+        }
+        if !progress {
+            return (statements, found.0, found.1);
+        }
+    }
+}
+
+/// Plays sequences until there were as many statements as asked for. Says how many differ.
+pub fn sweep(sweep: &Sweep, port: u16) -> u64 {
+    let mut sides = Sides { ours: Side::new(crate::common::plimsoll()), theirs: Side::new(port) };
+    let (mut count, mut succeeded, mut different, mut number) = (0u64, 0, 0u64, 0u64);
+    let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
+    while count < sweep.statements && different < sweep.differences {
+        let statements = sequence(sweep.seed.wrapping_mul(1_000_003).wrapping_add(number));
+        number += 1;
+        let played = sides.play(&statements);
+        let before = count;
+        count += u64::try_from(played.count).expect("few");
+        succeeded += played.succeeded;
+        if let Some(reason) = played.reason {
+            *reasons.entry(reason).or_default() += 1;
+        }
+        if let Some((place, ours, theirs)) = played.difference {
+            different += 1;
+            let (smallest, ours, theirs) =
+                smallest(&mut sides, statements[..=place].to_vec(), (ours, theirs));
+            smallest.iter().for_each(|statement| println!("{statement};"));
+            println!("  PostgreSQL: {theirs}\n  here:       {ours}\n");
+        }
+        sweep.progress(before, count, different);
+    }
+    for (reason, times) in reasons {
+        println!("{times} sequences ended early: {reason}");
+    }
+    println!(
+        "{count} statements in {number} sequences from seed {}: {succeeded} succeeded, {different} differ",
+        sweep.seed
+    );
+    different
+}
