@@ -21,7 +21,11 @@ impl Queries<'_> {
     /// The first rows of a table.
     pub fn fill(&mut self, table: &Table) -> Part {
         let rows = (0..4 + self.random.below(6)).map(|number| self.row(table, number + 1, 0)).collect();
-        parts![format!("insert into {} values ", table.name), Part::List(", ", rows), " on conflict do nothing"]
+        parts![
+            format!("insert into {} values ", table.name),
+            Part::List(", ", rows),
+            " on conflict do nothing"
+        ]
     }
 
     /// A row of values for all columns.
@@ -88,7 +92,8 @@ impl Queries<'_> {
                 let mut places: Vec<usize> = (0..table.columns.len()).collect();
                 places.rotate_left(self.random.below(count));
                 places.truncate(count);
-                let names: Vec<&str> = places.iter().map(|place| table.columns[*place].name.as_str()).collect();
+                let names: Vec<&str> =
+                    places.iter().map(|place| table.columns[*place].name.as_str()).collect();
                 head += &format!("({}) ", names.join(", "));
                 let mut values = Vec::new();
                 for place in &places {
@@ -133,7 +138,13 @@ impl Queries<'_> {
             let set = self.assignments(&table, &only, true);
             let value = literal(self.random, key.kind);
             let returning = self.returning(&only);
-            return parts![format!("update {name} set "), set, format!(" where {} = ", key.name), value, returning];
+            return parts![
+                format!("update {name} set "),
+                set,
+                format!(" where {} = ", key.name),
+                value,
+                returning
+            ];
         }
         let other = self.table();
         let joined = other.single().cloned().filter(|_| self.once_in(4));

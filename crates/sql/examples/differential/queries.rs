@@ -206,8 +206,13 @@ impl<'a> Queries<'a> {
             items.push(parts![term, name]);
         }
         if !asked && self.once_in(10) {
-            let all: Vec<char> =
-                scope.last().into_iter().flatten().flat_map(|one| &one.columns).map(|(_, kind)| *kind).collect();
+            let all: Vec<char> = scope
+                .last()
+                .into_iter()
+                .flatten()
+                .flat_map(|one| &one.columns)
+                .map(|(_, kind)| *kind)
+                .collect();
             return Core { text: parts!["select *", from, maybe(filter)], kinds: all };
         }
         let distinct = self.once_in(6).then(|| word("distinct "));
@@ -239,6 +244,8 @@ impl<'a> Queries<'a> {
     }
 
     fn aggregate(&mut self, scope: &[Vec<Relation>], kind: char) -> Part {
+        // One over columns of a query around is not there, so it is rare.
+        let scope = if self.once_in(200) { scope } else { &scope[scope.len() - 1..] };
         let all: Vec<_> = AGGREGATES.iter().filter(|(known, ..)| *known == kind).collect();
         if all.is_empty() {
             return crate::terms::literal(self.random, kind);

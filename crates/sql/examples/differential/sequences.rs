@@ -18,7 +18,7 @@ use crate::tables::tables;
 const STEPS: usize = 40;
 
 /// Sequences that are played at most to make one smaller.
-const TRIES: usize = 1500;
+const TRIES: usize = 300;
 
 /// What a sequence came to.
 struct Played {
@@ -28,8 +28,8 @@ struct Played {
     succeeded: usize,
     /// The statement at which the sides differ, and their answers.
     difference: Option<(usize, Answer, Answer)>,
-    /// The reason for which a difference may be, if the sequence ended for one.
-    reason: Option<&'static str>,
+    /// The reasons for which some differ as they may.
+    reasons: Vec<&'static str>,
 }
 
 /// Both sessions.
@@ -44,7 +44,7 @@ impl Sides {
             side.run("rollback");
             side.run("drop table if exists a, b, c cascade");
         }
-        let mut played = Played { count: 0, succeeded: 0, difference: None, reason: None };
+        let mut played = Played { count: 0, succeeded: 0, difference: None, reasons: Vec::new() };
         for (place, statement) in statements.iter().enumerate() {
             let text = statement.to_string();
             let (mut ours, mut theirs) = (self.ours.run(&text), self.theirs.run(&text));
@@ -58,7 +58,13 @@ impl Sides {
                 continue;
             }
             match reason(&text, &ours, &theirs) {
-                Some(reason) => played.reason = Some(reason),
+                Some(reason) => {
+                    played.reasons.push(reason);
+                    // A query outside of a block has left nothing behind.
+                    if ours.status == 'I' && ["select", "with", "("].iter().any(|it| text.starts_with(it)) {
+                        continue;
+                    }
+                }
                 None => played.difference = Some((place, ours, theirs)),
             }
             return played;
@@ -84,7 +90,11 @@ fn sequence(seed: u64) -> Vec<Part> {
 }
 
 /// The smallest sequence that is found to differ in the same states.
-fn smallest(sides: &mut Sides, mut statements: Vec<Part>, first: (Answer, Answer)) -> (Vec<Part>, Answer, Answer) {
+fn smallest(
+    sides: &mut Sides,
+    mut statements: Vec<Part>,
+    first: (Answer, Answer),
+) -> (Vec<Part>, Answer, Answer) {
     let mut found = first;
     let mut tries = 0;
     let mut still = |sides: &mut Sides, statements: &mut Vec<Part>, found: &mut (Answer, Answer)| {
@@ -140,7 +150,7 @@ pub fn sweep(sweep: &Sweep, port: u16) -> u64 {
         let before = count;
         count += u64::try_from(played.count).expect("few");
         succeeded += played.succeeded;
-        if let Some(reason) = played.reason {
+        for reason in played.reasons {
             *reasons.entry(reason).or_default() += 1;
         }
         if let Some((place, ours, theirs)) = played.difference {
@@ -153,7 +163,7 @@ pub fn sweep(sweep: &Sweep, port: u16) -> u64 {
         sweep.progress(before, count, different);
     }
     for (reason, times) in reasons {
-        println!("{times} sequences ended early: {reason}");
+        println!("{times} statements differ as they may: {reason}");
     }
     println!(
         "{count} statements in {number} sequences from seed {}: {succeeded} succeeded, {different} differ",

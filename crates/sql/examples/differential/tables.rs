@@ -20,8 +20,6 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// The primary key and the unique ones, as places of columns.
     pub keys: Vec<Vec<usize>>,
-    /// Whether the first of the keys is a primary one.
-    pub has_primary: bool,
 }
 
 impl Table {
@@ -86,7 +84,6 @@ pub fn tables(random: &mut Generator) -> (Vec<Table>, Vec<String>) {
         let mut elements = Vec::new();
         let mut keys = Vec::new();
         let primary = random.below(10);
-        let has_primary = primary < 9;
         match primary {
             0..4 => elements.push("id integer primary key".to_owned()),
             4 => elements.push("id bigint primary key".to_owned()),
@@ -173,11 +170,12 @@ pub fn tables(random: &mut Generator) -> (Vec<Table>, Vec<String>) {
                 let order = ["", " desc", " nulls first", " desc nulls last"][random.below(4)];
                 let other = &columns[random.below(columns.len())].name;
                 let column = &columns[place].name;
-                let more = if random.below(3) == 0 && other != column { format!(", {other}") } else { "".into() };
+                let more =
+                    if random.below(3) == 0 && other != column { format!(", {other}") } else { "".into() };
                 statements.push(format!("create index {name}_{place} on {name} ({column}{order}{more})"));
             }
         }
-        tables.push(Table { name: name.to_owned(), columns, keys, has_primary });
+        tables.push(Table { name: name.to_owned(), columns, keys });
     }
     (tables, statements)
 }

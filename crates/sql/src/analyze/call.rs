@@ -186,6 +186,14 @@ impl<'a> Analyzer<'a> {
                 })
                 .collect();
         }
+        let reads = |of_this: bool| {
+            let column = |part: &Expr| matches!(part, Expr::Column { level, .. } if (*level == 0) == of_this);
+            arguments.iter().chain(&filter).any(|argument| argument.any(&column))
+        };
+        // Its groups would be those of the query around.
+        if reads(false) && !reads(true) {
+            return Err(unsupported("an aggregate over columns of an outer query"));
+        }
         let aggregated = Aggregated {
             function,
             arguments,

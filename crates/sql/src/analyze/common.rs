@@ -36,7 +36,18 @@ impl<'a> Analyzer<'a> {
                 around: self.scopes.len(),
                 recursive: with.recursive,
                 working: None,
+                is_read: Cell::new(false),
             });
+        }
+        Ok(())
+    }
+
+    /// Plans the queries of `WITH` from a place on that nothing reads, which may be wrong.
+    pub(super) fn check_unread(&mut self, outside: usize) -> Result<(), SqlError> {
+        for known in outside..self.common.len() {
+            if self.common.get(known).is_some_and(|common| !common.is_read.get()) {
+                self.common_at(known)?;
+            }
         }
         Ok(())
     }
@@ -62,19 +73,24 @@ impl<'a> Analyzer<'a> {
             let plan = Plan::Working { id: working.id, width: working.columns.len() };
             return Ok(Item { plan, columns: aliased(working.columns.clone(), alias)?, lateral: false });
         }
+        let (plan, columns) = self.common_at(known)?;
+        Ok(Item { plan, columns: aliased(columns, alias)?, lateral: false })
+    }
+
+    /// The plan of a query of `WITH`.
+    fn common_at(&mut self, known: usize) -> Result<(Plan, Vec<ScopeColumn>), SqlError> {
         // The query sees what was before it, and what is around the query that has it. What is
         // nearer stays at its level and has no names.
         let later = self.common.split_off(known);
         let result = match later.first() {
             Some(common) => {
+                common.is_read.set(true);
                 let inner = self.scopes.split_off(common.around.min(self.scopes.len()));
                 self.scopes.extend(inner.iter().map(|scope| Scope::new(Vec::new(), scope.clause)));
                 let planned = self.common_query(common);
                 self.scopes.truncate(self.scopes.len() - inner.len());
                 self.scopes.extend(inner);
-                planned.and_then(|(plan, columns)| {
-                    Ok(Item { plan, columns: aliased(columns, alias)?, lateral: false })
-                })
+                planned
             }
             None => Err(functions::confused()),
         };
@@ -118,6 +134,7 @@ impl<'a> Analyzer<'a> {
                 place: Cell::new(-1),
                 sublinks: self.sublinks,
             }),
+            is_read: Cell::new(true),
         });
         let planned = self.open_query(step);
         let working = self.common.pop().and_then(|common| common.working);

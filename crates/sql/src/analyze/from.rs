@@ -201,6 +201,8 @@ pub struct Common<'a> {
     pub recursive: bool,
     /// Its rows, while its second half is planned.
     pub working: Option<Working>,
+    /// Whether it has been planned for something that reads it.
+    pub is_read: Cell<bool>,
 }
 
 /// An item of `FROM`.

@@ -270,6 +270,10 @@ impl<'a> Analyzer<'a> {
                     "for SELECT DISTINCT, ORDER BY expressions must appear in select list",
                 );
             }
+            // To be compared, a literal has to be of some type.
+            for target in targets.iter_mut().take(visible) {
+                target.value = self.settled(target.value.clone())?;
+            }
             return Ok(Some((0..visible).collect()));
         }
         let mut keys = Vec::new();

@@ -234,6 +234,10 @@ pub fn operator(name: &str, left: Option<Oid>, right: Oid) -> Result<Found, SqlE
         }
     };
     let function = functions::function(operator.function).ok_or_else(functions::confused)?;
+    // Operators of arrays are those of other types, too, in PostgreSQL.
+    if arguments.iter().all(|oid| *oid == Oid::UNKNOWN) && types.contains(&Oid::ANY_ARRAY) {
+        return Err(operator_error(name, left, right, true));
+    }
     let (types, result) = resolve_polymorphic(&arguments, &types, function.result)?;
     Ok(Found { function, arguments: types, result })
 }

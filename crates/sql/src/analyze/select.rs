@@ -58,7 +58,11 @@ impl<'a> Analyzer<'a> {
     pub fn open_query(&mut self, select: &'a SelectStmt) -> Planned {
         self.deeper(|analyzer| {
             let outside = analyzer.common.len();
-            let planned = analyzer.with(select).and_then(|()| analyzer.query_here(select));
+            let planned = analyzer.with(select).and_then(|()| {
+                let planned = analyzer.query_here(select)?;
+                analyzer.check_unread(outside)?;
+                Ok(planned)
+            });
             analyzer.common.truncate(outside);
             planned
         })

@@ -78,7 +78,8 @@ impl<'a> Analyzer<'a> {
             None => OnConflict::refuse(),
             Some(clause) => self.on_conflict(&table, range, clause)?,
         };
-        let (returning, columns) = self.returning(&table, range, &insert.returning_clause)?;
+        let seen = self.named_columns(&table, range);
+        let (returning, columns) = self.returning(seen.len(), seen, &insert.returning_clause)?;
         Ok((
             plan,
             Write {
@@ -294,6 +295,7 @@ impl<'a> Analyzer<'a> {
         let table = self.written(range)?;
         let width = table.live().count();
         let (plan, columns) = self.rows_to_change(&table, range, &update.from_clause)?;
+        let seen = columns.clone();
         self.scopes.push(Scope::new(columns, Clause::Where));
         let planned = self.condition(&update.where_clause).and_then(|condition| {
             self.enter(Clause::Update);
@@ -304,7 +306,7 @@ impl<'a> Analyzer<'a> {
         let old = (0..=width).map(|place| Expr::Column { level: 0, place });
         let columns = old.chain(new).collect();
         let plan = Plan::Project { input: Box::new(filtered(plan, condition)), columns };
-        let (returning, columns) = self.returning(&table, range, &update.returning_clause)?;
+        let (returning, columns) = self.returning(width, seen, &update.returning_clause)?;
         Ok((
             plan,
             Write { kind: Kind::Update, conditions: conditions(&table, self.catalog)?, table, returning },
@@ -321,12 +323,13 @@ impl<'a> Analyzer<'a> {
         let table = self.written(range)?;
         let width = table.live().count();
         let (plan, columns) = self.rows_to_change(&table, range, &delete.using_clause)?;
+        let seen = columns.clone();
         self.scopes.push(Scope::new(columns, Clause::Where));
         let condition = self.condition(&delete.where_clause);
         self.scopes.pop();
         let columns = (0..=width).map(|place| Expr::Column { level: 0, place }).collect();
         let plan = Plan::Project { input: Box::new(filtered(plan, condition?)), columns };
-        let (returning, columns) = self.returning(&table, range, &delete.returning_clause)?;
+        let (returning, columns) = self.returning(width, seen, &delete.returning_clause)?;
         Ok((plan, Write { table, kind: Kind::Delete, conditions: Vec::new(), returning }, columns))
     }
 
@@ -397,19 +400,19 @@ impl<'a> Analyzer<'a> {
         Ok(row)
     }
 
-    /// `RETURNING`: what it makes of a row, and what the client sees of that.
+    /// `RETURNING`: what it makes of a row, and what the client sees of that. The row's columns are
+    /// the first ones of those that it may name, so many.
     fn returning(
         &mut self,
-        table: &Table,
-        range: &'a RangeVar,
+        width: usize,
+        seen: Vec<ScopeColumn>,
         clause: &'a Option<ReturningClause>,
     ) -> Result<(Option<Vec<Expr>>, Vec<Column>), SqlError> {
         let Some(clause) = clause else { return Ok((None, Vec::new())) };
         if !clause.options.is_empty() {
             return Err(unsupported("RETURNING WITH"));
         }
-        let columns = self.named_columns(table, range);
-        self.scopes.push(Scope::new(columns, Clause::Returning));
+        self.scopes.push(Scope::new(seen, Clause::Returning));
         let targets = self.returned(&clause.exprs);
         self.scopes.pop();
         let (mut exprs, mut columns) = (Vec::new(), Vec::new());
@@ -417,6 +420,10 @@ impl<'a> Analyzer<'a> {
             let value = self.settled(value)?;
             if has_query(&value.expr) {
                 return Err(self.at(value.location, unsupported("a query in RETURNING")));
+            }
+            if value.expr.any(&|part| matches!(part, Expr::Column { place, .. } if *place >= width)) {
+                let error = unsupported("RETURNING of columns of another table");
+                return Err(self.at(value.location, error));
             }
             columns.push(Column { name, oid: value.oid, modifier: value.modifier, origin });
             exprs.push(value.expr);

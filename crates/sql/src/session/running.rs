@@ -62,36 +62,8 @@ impl<W: World> Session<'_, W> {
         if let Work::Done(tag) = work {
             return Ok(Some(tag.clone()));
         }
-        if matches!(work, Work::Query(..) | Work::Copy(..)) {
-            self.transaction.queried(&self.settings);
-        }
         let deadline_us = self.deadline_us();
-        // Statements before this one may have spent the fuel.
-        self.fuel.burn(1);
-        self.pause_if_spent(deadline_us, line).await?;
-        if let Work::Query(query, _) | Work::Copy(query, _, _) | Work::Written(query, ..) = work
-            && query.objects.is_some()
-        {
-            self.look_up_all().await?;
-        }
-        if let Work::Query(query, run) = work
-            && query.write.is_some()
-        {
-            let query = Rc::clone(query);
-            let (rows, tag) = self.write(&query, run, deadline_us, line).await?;
-            // Its run stays, because it has the parameters if the statement is run again.
-            let run = std::mem::replace(run, query.start(Vec::new()));
-            *work = Work::Written(query, run, rows.into_iter(), tag);
-        }
-        if let Work::Query(query, _) = work
-            && let Some(clause) = query.locks
-        {
-            let (query, is_another) = (Rc::clone(query), self.data.is_left_to_write());
-            self.open_to_write(&format!("SELECT {clause}")).await?;
-            if is_another && !self.is_current(&query).await? {
-                return Err(Stop::Conflict("a table was changed meanwhile"));
-            }
-        }
+        self.write_first(work, deadline_us, line).await?;
         let mut rows: u64 = 0;
         while limit.is_none_or(|limit| rows < u64::from(limit)) {
             match self.step(work)? {
@@ -141,6 +113,46 @@ impl<W: World> Session<'_, W> {
             }
         }
         Ok(None)
+    }
+
+    /// What precedes the first row: a statement that writes does all of it. A client learns of the
+    /// columns of such a statement when that has gone well.
+    pub(super) async fn write_first<S: Stream>(
+        &mut self,
+        work: &mut Work,
+        deadline_us: Option<i64>,
+        line: &mut Line<'_, S>,
+    ) -> Result<(), Stop> {
+        if matches!(work, Work::Query(..) | Work::Copy(..)) {
+            self.transaction.queried(&self.settings);
+        }
+        // Statements before this one may have spent the fuel.
+        self.fuel.burn(1);
+        self.pause_if_spent(deadline_us, line).await?;
+        if let Work::Query(query, _) | Work::Copy(query, _, _) | Work::Written(query, ..) = work
+            && query.objects.is_some()
+        {
+            self.look_up_all().await?;
+        }
+        if let Work::Query(query, run) = work
+            && query.write.is_some()
+        {
+            let query = Rc::clone(query);
+            let (rows, tag) = self.write(&query, run, deadline_us, line).await?;
+            // Its run stays, because it has the parameters if the statement is run again.
+            let run = std::mem::replace(run, query.start(Vec::new()));
+            *work = Work::Written(query, run, rows.into_iter(), tag);
+        }
+        if let Work::Query(query, _) = work
+            && let Some(clause) = query.locks
+        {
+            let (query, is_another) = (Rc::clone(query), self.data.is_left_to_write());
+            self.open_to_write(&format!("SELECT {clause}")).await?;
+            if is_another && !self.is_current(&query).await? {
+                return Err(Stop::Conflict("a table was changed meanwhile"));
+            }
+        }
+        Ok(())
     }
 
     /// The rows of a query, all of them; 53200 if they take too much memory.

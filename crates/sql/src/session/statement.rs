@@ -89,6 +89,10 @@ impl<W: World> Session<'_, W> {
         let Body::Query(query) = &prepared.body else { return Err(confused().into()) };
         let mut work = Work::Query(Rc::clone(query), query.start(parameters.clone()));
         self.renew(prepared, &mut work).await?;
+        if matches!(&work, Work::Query(query, _) if query.write.is_some()) {
+            let deadline_us = self.deadline_us();
+            self.write_first(&mut work, deadline_us, line).await?;
+        }
         if let Some(columns) = work.columns() {
             backend::columns(&mut line.out, columns, |_| Format::Text);
         }
@@ -171,6 +175,10 @@ impl<W: World> Session<'_, W> {
         };
         if let Some(unknown) = unknown {
             self.learn(unknown, statement, work.columns()).await?;
+        }
+        if matches!(&work, Work::Query(query, _) if query.write.is_some()) {
+            let deadline_us = self.deadline_us();
+            self.write_first(&mut work, deadline_us, line).await?;
         }
         if let Some(columns) = work.columns() {
             backend::columns(&mut line.out, columns, |_| Format::Text);

@@ -97,10 +97,15 @@ impl<W: World> Session<'_, W> {
         done(tag)
     }
 
-    /// Tells the client that something was not there.
+    /// Tells the client that something was not there, or was already.
     pub(super) fn skip(&self, error: SqlError, out: &mut Vec<u8>) {
         let message = format!("{}, skipping", error.message);
-        self.notice(&SqlError { severity: Severity::Notice, message, ..error }, out);
+        // What is there already is told with a state of its own, as in PostgreSQL.
+        let state = match error.state {
+            SqlState::DUPLICATE_TABLE | SqlState::DUPLICATE_COLUMN => error.state,
+            _ => SqlState::SUCCESSFUL_COMPLETION,
+        };
+        self.notice(&SqlError { severity: Severity::Notice, state, message, ..error }, out);
     }
 
     /// What depends on a table but for some tables themselves, each with what it depends on.

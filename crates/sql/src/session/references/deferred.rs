@@ -4,7 +4,7 @@
 //! the end there has to be no such row, or such a key. So it does not matter what was undone
 //! meanwhile.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use pg_query::NodeEnum;
 use pg_query::protobuf::ConstraintsSetStmt;
@@ -38,7 +38,10 @@ impl Pending {
 /// What a transaction has put off, and which constraints it puts off.
 #[derive(Default)]
 pub struct Deferrals {
-    pending: BTreeSet<Pending>,
+    /// Each with the number that it got when it was put off first.
+    pending: BTreeMap<Pending, usize>,
+    /// How many numbers were given.
+    numbered: usize,
     /// Whether all that may be are deferred; none: as they were made.
     all: Option<bool>,
     /// The same for constraints of a name.
@@ -47,12 +50,13 @@ pub struct Deferrals {
 
 impl Deferrals {
     pub(super) fn put_off(&mut self, pending: Pending) {
-        self.pending.insert(pending);
+        self.numbered += 1;
+        self.pending.entry(pending).or_insert(self.numbered);
     }
 
     /// Whether something of a table is put off.
     pub(in crate::session) fn concern(&self, table: &Table) -> bool {
-        self.pending.iter().any(|pending| pending.table.0 == table.schema && pending.table.1 == table.name)
+        self.pending.keys().any(|pending| pending.table.0 == table.schema && pending.table.1 == table.name)
     }
 }
 
@@ -63,9 +67,13 @@ impl<W: World> Session<'_, W> {
         reference.is_deferrable && said.unwrap_or(reference.is_deferred)
     }
 
-    /// Tests what was put off.
+    /// Tests what was put off, in the order in which it was.
     pub(in crate::session) async fn test_deferred(&mut self) -> Result<(), Stop> {
-        for pending in std::mem::take(&mut self.data.deferrals.pending) {
+        let pending = std::mem::take(&mut self.data.deferrals.pending);
+        let mut pending: Vec<(usize, Pending)> =
+            pending.into_iter().map(|(it, number)| (number, it)).collect();
+        pending.sort();
+        for (_, pending) in pending {
             let (schema, name) = pending.table.clone();
             let Some(child) = self.look_up_table(schema, name).await? else { continue };
             let Some(reference) = child.references.iter().find(|it| it.name == pending.reference) else {
@@ -134,17 +142,17 @@ impl<W: World> Session<'_, W> {
     /// Tests what was put off and is put off no more.
     async fn test_immediate(&mut self) -> Result<(), Stop> {
         let all = std::mem::take(&mut self.data.deferrals.pending);
-        let mut kept = BTreeSet::new();
-        for pending in all {
+        let mut kept = BTreeMap::new();
+        for (pending, number) in all {
             let (schema, name) = pending.table.clone();
             let child = self.look_up_table(schema, name).await?;
             let reference = child
                 .as_ref()
                 .and_then(|child| child.references.iter().find(|it| it.name == pending.reference));
             if reference.is_some_and(|reference| self.is_deferred(reference)) {
-                kept.insert(pending);
+                kept.insert(pending, number);
             } else {
-                self.data.deferrals.pending.insert(pending);
+                self.data.deferrals.pending.insert(pending, number);
             }
         }
         self.test_deferred().await?;

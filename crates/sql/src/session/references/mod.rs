@@ -42,8 +42,11 @@ const NAMED_MAX: usize = 4096;
 /// What a statement has done with keys.
 #[derive(Default)]
 pub(super) struct Changes {
-    /// Keys that rows name now, with the place of the constraint among the table's.
-    named: BTreeSet<(usize, Key)>,
+    /// Keys that rows name now, with the place of the constraint among the table's: each with the
+    /// number of the change that named it first.
+    named: BTreeMap<(usize, Key), usize>,
+    /// How many changes were noted.
+    noted: usize,
     /// How many of them were not there when they were looked up.
     missing: usize,
     /// All columns of rows that are gone, and of what is in their place.
@@ -59,11 +62,12 @@ impl Changes {
         }
         let before = before.map(|row| whole(table, row));
         let after = after.map(|row| whole(table, row));
+        self.noted += 1;
         for (place, reference) in table.references.iter().enumerate() {
             let key = |row: &Row| Key(values_of(row, &reference.columns));
             let Some(now) = after.as_ref().map(key) else { continue };
             if before.as_ref().map(key).as_ref() != Some(&now) {
-                self.named.insert((place, now));
+                self.named.entry((place, now)).or_insert(self.noted);
             }
         }
         if let Some(before) = before.filter(|_| !table.referrers.is_empty()) {
@@ -89,11 +93,15 @@ impl<W: World> Session<'_, W> {
             return Ok(());
         }
         let named = std::mem::take(&mut changes.named);
-        for (place, keys) in by_place(named) {
+        for (place, keys) in by_place(&named) {
             let reference = table.references.get(place).ok_or_else(confused)?;
             let missing = self.missing(table, reference, keys).await?;
             // They may come with later rows.
-            changes.named.extend(missing.into_iter().map(|key| (place, Key(key))));
+            changes.named.extend(missing.into_iter().map(|key| {
+                let wanted = (place, Key(key));
+                let number = named.get(&wanted).copied().unwrap_or_default();
+                (wanted, number)
+            }));
         }
         changes.missing = changes.named.len();
         Ok(())
@@ -112,15 +120,22 @@ impl<W: World> Session<'_, W> {
                     }
                 }
             }
-            for (place, keys) in by_place(named) {
+            // The error tells the key that was named first.
+            let mut all = Vec::new();
+            for (place, keys) in by_place(&named) {
                 let reference = table.references.get(place).ok_or_else(confused)?;
                 for key in self.missing(&table, reference, keys).await? {
-                    if self.is_deferred(reference) {
-                        self.data.deferrals.put_off(Pending::of(&table, reference, key, false));
-                    } else {
-                        return Err(self.not_present(&table, reference, &key)?.into());
-                    }
+                    let wanted = (place, Key(key));
+                    all.push((named.get(&wanted).copied().unwrap_or_default(), wanted));
                 }
+            }
+            all.sort();
+            for (_, (place, Key(key))) in all {
+                let reference = table.references.get(place).ok_or_else(confused)?;
+                if !self.is_deferred(reference) {
+                    return Err(self.not_present(&table, reference, &key)?.into());
+                }
+                self.data.deferrals.put_off(Pending::of(&table, reference, key, false));
             }
         }
         Ok(())
@@ -361,10 +376,10 @@ impl Reference {
     }
 }
 
-fn by_place(named: BTreeSet<(usize, Key)>) -> BTreeMap<usize, Vec<Row>> {
+fn by_place(named: &BTreeMap<(usize, Key), usize>) -> BTreeMap<usize, Vec<Row>> {
     let mut places: BTreeMap<usize, Vec<Row>> = BTreeMap::new();
-    for (place, Key(key)) in named {
-        places.entry(place).or_default().push(key);
+    for (place, Key(key)) in named.keys() {
+        places.entry(*place).or_default().push(key.clone());
     }
     places
 }
