@@ -15,7 +15,7 @@ use crate::sides::{Answer, Side};
 use crate::tables::tables;
 
 /// Steps of a sequence after its tables are filled.
-const STEPS: usize = 40;
+const STEPS: usize = 100;
 
 /// Sequences that are played at most to make one smaller.
 const TRIES: usize = 300;
