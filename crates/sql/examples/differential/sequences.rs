@@ -40,14 +40,18 @@ struct Sides {
 
 impl Sides {
     fn play(&mut self, statements: &[Part]) -> Played {
+        let before = ["rollback", "drop table if exists a, b, c cascade"].map(str::to_owned);
+        let texts: Vec<String> = before.into_iter().chain(statements.iter().map(Part::to_string)).collect();
+        for side in [&mut self.theirs, &mut self.ours] {
+            side.send(&texts);
+        }
         for side in [&mut self.ours, &mut self.theirs] {
-            side.run("rollback");
-            side.run("drop table if exists a, b, c cascade");
+            side.answer();
+            side.answer();
         }
         let mut played = Played { count: 0, succeeded: 0, difference: None, reasons: Vec::new() };
-        for (place, statement) in statements.iter().enumerate() {
-            let text = statement.to_string();
-            let (mut ours, mut theirs) = (self.ours.run(&text), self.theirs.run(&text));
+        for (place, (statement, text)) in statements.iter().zip(&texts[2..]).enumerate() {
+            let (mut ours, mut theirs) = (self.ours.answer(), self.theirs.answer());
             played.count += 1;
             played.succeeded += usize::from(theirs.error.is_empty());
             if !statement.is_total() {
@@ -57,7 +61,7 @@ impl Sides {
             if ours == theirs {
                 continue;
             }
-            match reason(&text, &ours, &theirs) {
+            match reason(text, &ours, &theirs) {
                 Some(reason) => {
                     played.reasons.push(reason);
                     // A query outside of a block has left nothing behind.

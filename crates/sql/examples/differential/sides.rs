@@ -65,6 +65,8 @@ impl fmt::Display for Answer {
 pub struct Side {
     raw: Raw,
     port: u16,
+    /// Statements that were sent and not answered.
+    sent: usize,
 }
 
 impl Side {
@@ -72,12 +74,22 @@ impl Side {
     pub fn new(port: u16) -> Side {
         let mut raw = Raw::connect(port, &start(0, &[("user", "postgres"), ("database", "postgres")]));
         raw.until_ready();
-        Side { raw, port }
+        Side { raw, port, sent: 0 }
     }
 
-    /// Runs a statement. A session that has ended, or does not answer, is begun anew.
-    pub fn run(&mut self, text: &str) -> Answer {
-        self.raw.send(&query(text));
+    /// Sends statements, all at once: the server need not wait for its client between them. What was
+    /// sent before is forgotten.
+    pub fn send(&mut self, texts: &[String]) {
+        while self.sent > 0 {
+            self.answer();
+        }
+        self.raw.send(&texts.iter().flat_map(|text| query(text)).collect::<Vec<u8>>());
+        self.sent = texts.len();
+    }
+
+    /// The answer to the next statement. A session that has ended, or does not answer, is begun anew.
+    pub fn answer(&mut self) -> Answer {
+        self.sent = self.sent.saturating_sub(1);
         let mut answer = Answer::default();
         loop {
             let Some((kind, body)) = self.raw.message() else {

@@ -198,12 +198,15 @@ impl<'a> Analyzer<'a> {
         let mut fields = Vec::new();
         for (left, right) in left.iter().zip(right) {
             let (left, right) = (self.expression(left)?, self.expression(right)?);
-            if !matches!(name, "=" | "<>") {
-                let (left, right) = (self.copy(&left)?, self.copy(&right)?);
-                fields.push(self.operator("=", Some(left), right, location)?.expr);
-            }
+            let equal = match name {
+                "=" | "<>" => None,
+                _ => Some((self.copy(&left)?, self.copy(&right)?)),
+            };
             let test = self.operator(name, Some(left), right, location)?;
             tests.push(self.boolean(test, "row comparison")?);
+            if let Some((left, right)) = equal {
+                fields.push(self.operator("=", Some(left), right, location)?.expr);
+            }
         }
         let expr = match name {
             "=" => Expr::And(tests),

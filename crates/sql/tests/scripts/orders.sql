@@ -148,6 +148,8 @@ select name from customer where count(*) > 1;
 select sum(count(*)) from customer;
 select name from customer order by 3;
 select o.name from customer c;
+select (id, name) < (name, id) from customer;
+update orders set status = 'new' from customer where customer.id = 0 returning orders.id;
 select name from customer, customer;
 select id from customer join orders on true;
 update customer set name = 'x' from orders where id = 1;
