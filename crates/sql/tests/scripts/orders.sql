@@ -81,7 +81,7 @@ insert into customer values (2, 'Nobody') on conflict do nothing returning id;
 insert into customer values (7, 'Gus'), (7, 'Guy') on conflict (id) do update set name = excluded.name;
 insert into product values ('E0005', 'Drum', 1) on conflict (title) do update set price = product.price + excluded.price returning sku, price;
 insert into product values ('D0004', 'Drums', 1) on conflict (title) do nothing;
-insert into line select 2, sku, 1 from product where price < 5 on conflict (order_id, sku) do update set quantity = line.quantity + 1 returning sku, quantity;
+insert into line select 2, sku, 1 from product where price < 5 order by sku on conflict (order_id, sku) do update set quantity = line.quantity + 1 returning sku, quantity;
 delete from line l using product p where p.sku = l.sku and p.price > 100 returning l.order_id, l.sku;
 delete from orders where id = 3 returning status;
 select order_id, sku, quantity from line order by 1, 2;
