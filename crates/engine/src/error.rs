@@ -119,8 +119,6 @@ pub enum OpenError {
     },
     /// The operating system refused a thread, or a socket.
     Threads(io::Error),
-    /// A protocol or a scheme whose transactions are not logged.
-    NotLogged(Pair),
     /// Without waiting for a disk nothing can be kept under this pair.
     NoCut(Pair),
     /// A database without a directory is to outlive its process.
@@ -199,14 +197,10 @@ impl fmt::Display for OpenError {
                 "a client cannot have `{option}` {asked}: its cluster decides, and has {has}; leave the option as it is by \
                  default"
             ),
-            OpenError::NotLogged(pair) => write!(
-                f,
-                "a database under {pair} does not outlive its process: leave the data directory out, or choose \
-                 occ, two_pl or client_2pc"
-            ),
             OpenError::NoCut(pair) => write!(
                 f,
-                "under {pair} a database cannot go back to one timestamp: choose the scheme dst, or durability sync"
+                "under {pair} a database cannot go back to one timestamp: choose occ, two_pl or client_2pc with dst, \
+                 or durability sync"
             ),
             OpenError::NoDirectory(durability) => {
                 write!(f, "durability {durability} needs a directory: give one, or leave the durability out")

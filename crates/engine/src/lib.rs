@@ -21,7 +21,7 @@ pub use cluster::{
     CLIENTS_MAX, Cluster, ClusterError, Durability, MAX_STALENESS, NodeConfig, ORACLE_ID, OracleConfig,
     describe_tables,
 };
-pub use data_dir::{Verified, VerifiedShard, has_cut, is_logged, verify};
+pub use data_dir::{Verified, VerifiedShard, has_cut, verify};
 pub use difference::difference;
 pub use engine::{Engine, EngineOptions, Missing};
 pub use error::{OpenError, SchemaError};

@@ -15,7 +15,7 @@
 //!
 //! Machines with data crash if their shards keep logs ([`plan::Plan::logs`]).
 //!
-//! Left out: crashes of machines with data under ROCOCO, which has no logs yet.
+//! Left out: worlds in which ROCOCO goes back to a cut, which it has not.
 
 pub mod client;
 pub mod export;

@@ -363,8 +363,10 @@ fn condense(faults: &mut Faults) {
 
 /// What does not go with logs yet.
 fn refuse_with_logs(selection: &Selection) -> Result<(), String> {
-    if selection.protocol == Some("rococo") {
-        return Err("rococo has no log yet: choose another protocol, or leave --durability out".to_owned());
+    if selection.protocol == Some("rococo") && selection.to_cut {
+        return Err(
+            "rococo has no cut to go back to: choose another protocol, or --durability sync".to_owned()
+        );
     }
     if let Some(scheme) = selection.scheme.filter(|&scheme| selection.to_cut && scheme != "dst") {
         return Err(format!("{scheme} has no cut to go back to: choose dst, or --durability sync"));
@@ -505,6 +507,7 @@ impl Plan {
         // Of what ROCOCO cannot do it is not asked.
         let fits = |protocol: &str| {
             schemes(protocol).contains(&scheme)
+                // Its log came later than the seeds.
                 && !(selection.logs && protocol == "rococo")
                 && selection.workload.is_none_or(|workload| workload.runs_under(protocol, scheme))
                 && (protocol != "rococo" || selection.moves.is_none_or(|moves| moves == 0))
@@ -525,6 +528,7 @@ impl Plan {
         let workload = selection.workload.unwrap_or({
             use WorkloadName::*;
             match fronts {
+                _ if selection.logs && protocol == "rococo" => Pieces,
                 _ if selection.logs => [Random, Random, Cycle, Append, SmallBank][draw(3, 5)],
                 Some(1..) if protocol == "rococo" => Pieces,
                 _ if protocol == "rococo" => [Pieces, Pieces, Pieces, Micro, Tpcc][draw(3, 5)],

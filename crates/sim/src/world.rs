@@ -178,9 +178,10 @@ pub(crate) struct Lives {
 }
 
 impl Lives {
-    /// The log is read from this index. What an earlier life had behind it, and is no more, was not
-    /// on disk.
-    fn replays(&mut self, from: u64) {
+    /// The log is read from this index, or has been read to its end. What an earlier life had behind
+    /// the index, and is no more, was not on disk; and what is installed again later is new.
+    fn replays(&mut self, from: Option<u64>) {
+        let Some(from) = from else { return self.before.clear() };
         let again = self.installs.extract_if(.., |(index, ..)| *index >= from);
         let known =
             again.map(|(index, place, install)| ((index, install.txn, install.column, install.key), place));

@@ -303,7 +303,8 @@ fn both_checkers_find_the_same_cycles_in_worlds_with_planted_bugs() {
             // These cannot execute here: lists are no procedures in pieces, as ROCOCO wants them,
             // have no copies, and are neither scanned nor deleted.
             StartStampsOnly | SiblingsIgnored | ReadersForgotten | GraphKept | OrphansLeft | StartsTwice
-            | StartsWhatIsOver | CopyForgotten | LeafNotMarked | FloorIgnored => continue,
+            | StartsWhatIsOver | StartUngated | TentRecomputed | DecidedUngated | StartsNotInImage
+            | OverNotInImage | CopyForgotten | LeafNotMarked | FloorIgnored => continue,
             // The first install ends the world.
             UnmarkedInstall => continue,
             // Nothing of these is to be seen in a history.

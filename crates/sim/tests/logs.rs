@@ -121,3 +121,24 @@ fn a_database_that_does_not_wait_for_its_disk_goes_back_to_one_timestamp() {
          back from images"
     );
 }
+
+#[test]
+fn what_has_started_under_rococo_is_finished_by_those_who_come_back() {
+    let (mut crashes, mut committed, mut from_images) = (0, 0, 0);
+    for seed in 0..WORLDS {
+        let knobs = [("crashes_per_s", "3"), ("down_ns", "20000000")];
+        let knobs = knobs.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        let selection = Selection { protocol: Some("rococo"), logs: true, knobs, ..Selection::default() };
+        let plan = Plan::drawn(seed, &selection).expect("rococo goes with logs");
+        let outcome = run(&plan, None);
+        assert_eq!(outcome.violations, [], "seed {seed}");
+        (committed, from_images) = (committed + outcome.transactions, from_images + outcome.from_images);
+        let with_data =
+            |fault: &&_| matches!(fault, Fault::Crash(machine) if !plan.without_data().contains(machine));
+        crashes += outcome.faults.iter().map(|occurrence| &occurrence.fault).filter(with_data).count();
+    }
+    assert!(
+        crashes > WORLDS as usize && committed > 100 * WORLDS && from_images > WORLDS,
+        "{crashes} crashes, {committed} committed, {from_images} shards back from images"
+    );
+}

@@ -53,6 +53,9 @@ fn selection(mutant: Mutant) -> Selection {
         PinsLost | SlotKept => ("occ", "vts"),
         StartStampsOnly | SiblingsIgnored | ReadersForgotten => ("rococo", "dst"),
         OrphansLeft | StartsTwice | StartsWhatIsOver | GraphKept => ("rococo", "dst"),
+        StartUngated | TentRecomputed | DecidedUngated | StartsNotInImage | OverNotInImage => {
+            ("rococo", "dst")
+        }
         SettledAlone => ("occ", "vts"),
         NoPin
         | StoredMark
@@ -162,6 +165,14 @@ fn selection(mutant: Mutant) -> Selection {
         | NumbersReused | PublishedTooHigh | OldNumberTaken | PinsLost | SlotKept => Selection {
             logs: true,
             knobs: [("crashes_per_s", "20"), ("down_ns", "20000000")]
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into(),
+            ..selected
+        },
+        // What has started has to be finished, which takes shards that are there at the same time.
+        StartUngated | TentRecomputed | DecidedUngated | StartsNotInImage | OverNotInImage => Selection {
+            logs: true,
+            knobs: [("crashes_per_s", "3"), ("down_ns", "20000000")]
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .into(),
             ..selected

@@ -144,6 +144,17 @@ mutants! {
     ReadersForgotten = "readers-forgotten",
     /// ROCOCO: what was heard of others is kept although nobody is left whom it concerns.
     GraphKept = "graph-kept",
+    /// ROCOCO: the answer to START leaves before its record is on disk.
+    StartUngated = "start-ungated",
+    /// ROCOCO: a shard that comes back finds out anew how late what has started there may be, and has
+    /// forgotten its marks.
+    TentRecomputed = "tent-recomputed",
+    /// ROCOCO: a shard says that a transaction is decided before that is on disk.
+    DecidedUngated = "decided-ungated",
+    /// ROCOCO: what has started and is not over is not in images.
+    StartsNotInImage = "starts-not-in-image",
+    /// ROCOCO: what is over and forgotten is not in images.
+    OverNotInImage = "over-not-in-image",
     /// client_2pc: whoever adds votes up goes by the stamp of the first, and not by the largest.
     VotesNotJoined = "votes-not-joined",
     /// OCC, client_2pc: records that were only read are checked when a shard votes, and not held

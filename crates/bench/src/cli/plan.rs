@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_args::{JsonOutput, Refusal, Switch, json_output, refuse, within};
-use plimsoll_engine::{Cluster, Durability, has_cut, is_logged, machine};
+use plimsoll_engine::{Cluster, Durability, has_cut, machine};
 use plimsoll_page::file::check_writable;
 use plimsoll_page::units;
 use plimsoll_txn::pairs::{LEGAL_PAIRS, Pair, Protocol, Scheme};
@@ -147,7 +147,7 @@ impl BenchArgs {
         let pairs = self.pairs()?;
         self.of_the_workload.refuse_others(workload)?;
         self.refuse_flags_without_effect(&pairs)?;
-        self.refuse_what_is_not_kept(&pairs)?;
+        self.refuse_what_is_not_kept()?;
         let durabilities = self.durabilities(&pairs)?;
         let (processes, shards) = self.shards(cores)?;
         let seed = self.seed.unwrap_or(1);
@@ -327,7 +327,7 @@ impl BenchArgs {
             && let Some(pair) = pairs.iter().find(|&&pair| !has_cut(pair))
         {
             refuse!(
-                "--compare-durability: under {pair} a database cannot go back to one timestamp; choose dst"
+                "--compare-durability: under {pair} a database cannot go back to one timestamp; choose occ, two_pl or client_2pc with dst"
             );
         }
         if durabilities.len() < 2 {
@@ -337,7 +337,7 @@ impl BenchArgs {
     }
 
     /// Judges `--data-dir`, and what needs it.
-    fn refuse_what_is_not_kept(&self, pairs: &[Pair]) -> Result<(), Refusal> {
+    fn refuse_what_is_not_kept(&self) -> Result<(), Refusal> {
         let Some(directory) = &self.data_dir else {
             for (flag, given) in
                 [("compare-durability", self.compare_durability.is_some()), ("replay-raw", self.replay_raw)]
@@ -348,11 +348,6 @@ impl BenchArgs {
             }
             return Ok(());
         };
-        if let Some(pair) = pairs.iter().find(|&&pair| !is_logged(pair)) {
-            refuse!(
-                "--data-dir: what is committed under {pair} cannot be kept on disk; choose occ, two_pl or client_2pc"
-            );
-        }
         if !directory.is_dir() {
             refuse!(
                 "--data-dir {}: there is no such directory; make it, or give another",

@@ -17,7 +17,7 @@ use plimsoll_types::mutants::{Mutant, planted};
 
 use crate::cut;
 use crate::journal::Beginning;
-use crate::protocol::Protocol;
+use crate::protocol::{self, Protocol};
 
 /// Bytes of records in a block, unless a record is longer.
 const BLOCK_BYTES: usize = 64 << 10;
@@ -146,11 +146,14 @@ pub(crate) async fn read<P: Protocol, E: Env<P>>(
         bytes += block.len() as u64;
         let Some((&more, piece)) = block.split_first() else { return Ok(()) };
         if more == 0 && records.is_empty() {
-            return env.local(|node| node.base().replay(piece));
+            return env.local(|node| protocol::replay(node, |base| base.replay(piece)));
         }
         records.extend_from_slice(piece);
         match more {
-            0 => env.local(|node| node.base().replay(&std::mem::take(&mut records))),
+            0 => {
+                let records = std::mem::take(&mut records);
+                env.local(|node| protocol::replay(node, |base| base.replay(&records)))
+            }
             _ => Ok(()),
         }
     };

@@ -11,7 +11,7 @@ use plimsoll_runtime::{Disk, Env};
 
 use crate::cut::Next;
 use crate::imaging;
-use crate::protocol::Protocol;
+use crate::protocol::{self, Protocol};
 use crate::rounds;
 
 /// How long the task waits before it reads again what could not be read, or writes again what could
@@ -106,11 +106,12 @@ async fn open<P: Protocol, E: Env<P>>(
             }
         }
         env.sleep(RETRY_NS).await;
-        env.local(|node| node.base().forget_read());
+        env.local(P::forget_read);
     };
     let recovered = env.local(|node| {
         let (locked, least) = node.base().recover(log.next())?;
         locked.into_iter().for_each(|(txn, locks)| node.relock(txn, locks));
+        node.recovered();
         Ok(least)
     });
     let least = match recovered {
@@ -169,14 +170,16 @@ async fn read<P: Protocol, E: Env<P>>(
             Err(why @ (ImageError::Disk(_) | ImageError::Damaged { .. })) => {
                 unread.get_or_insert(why.into());
                 kept.pop();
-                env.local(|node| node.base().forget_read());
+                env.local(P::forget_read);
             }
             Err(why) => return Err(why.into()),
         }
     }
     let start = kept.last().copied().unwrap_or(0);
     env.local(|node| node.base().replays_from(start, bytes, &kept));
-    let replay = |index, entry: &[u8]| env.local(|node| node.base().replay_entry(index, entry));
+    let replay = |index, entry: &[u8]| {
+        env.local(|node| protocol::replay(node, |base| base.replay_entry(index, entry)))
+    };
     match Log::open(disk.clone(), identity, settings, start, replay).await {
         Ok((log, _)) => Ok(log),
         Err(why) => Err(match (unread, Failure::from(why)) {

@@ -11,7 +11,7 @@ use std::task::Poll;
 
 use plimsoll_runtime::{Env, Handled, Messages, Unknown};
 use plimsoll_store::Holder;
-use plimsoll_types::wire::Wire;
+use plimsoll_types::wire::{Malformed, Wire};
 use plimsoll_types::{Abort, ShardId, Ticket, Timestamp, TxnId};
 
 use crate::attempt::{Attempt, ProtocolOptions, Stop};
@@ -71,6 +71,19 @@ pub trait Protocol:
 
     /// After a restart: a transaction whose outcome is not known holds these locks.
     fn relock(&mut self, _txn: TxnId, _locks: Locks) {}
+
+    /// While the log is read: takes a record of the protocol's own.
+    fn replay_own(&mut self, _record: &[u8]) -> Result<(), Malformed> {
+        Err(Malformed("a record of another protocol"))
+    }
+
+    /// While the log is read: forgets what was read, because it is read again.
+    fn forget_read(&mut self) {
+        self.base().forget_read();
+    }
+
+    /// The log was read to its end.
+    fn recovered(&mut self) {}
 
     /// Handles a request of the protocol's own: see
     /// [`Participant::handle`](plimsoll_runtime::Participant::handle).
@@ -377,6 +390,16 @@ pub(crate) fn handle<P: Protocol>(
         Envelope::Vote(vote) => shard.handle_vote(from, vote).map(Answer::Vote),
         Envelope::Own(own) => shard.handle_own(from, own, ticket).map(Answer::Own),
     }
+}
+
+/// While the log or an image is read: the base takes some records, and the protocol its own among
+/// them.
+pub(crate) fn replay<P: Protocol>(
+    shard: &mut P,
+    records: impl FnOnce(&mut Base<P::Scheme>) -> Result<(), Malformed>,
+) -> Result<(), Malformed> {
+    records(shard.base())?;
+    shard.base().take_own().iter().try_for_each(|record| shard.replay_own(record))
 }
 
 /// The channel to a shard was connected, in this life, or was reset (`None`).

@@ -241,9 +241,9 @@ pub struct OldestSnapshot {
 /// given as well, else 0.
 pub type OnInstall = Box<dyn FnMut(u64, &Install)>;
 
-/// A callback that is told from which index the log is read when a shard comes back: what is in
-/// entries below is not installed again.
-pub type OnReplay = Box<dyn FnMut(u64)>;
+/// A callback that is told from which index the log is read when a shard comes back, for what is in
+/// entries below is not installed again; and `None` once the log has been read.
+pub type OnReplay = Box<dyn FnMut(Option<u64>)>;
 
 /// A callback that is told of a cut: versions above it that were installed before have never been.
 /// And whether the shard goes back to it now, or the log says that it has.

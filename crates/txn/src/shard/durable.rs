@@ -141,7 +141,7 @@ impl<S: Scheme> Base<S> {
             return Logged { head: written, sealed, written, stable: written };
         }
         let due = changed || news || journal.is_low::<S>(furthest, next);
-        journal.claimed |= due && !journal.recovering || !journal.records.is_empty() && journal.writes();
+        journal.claimed |= due && !journal.recovering || journal.is_due() && journal.writes();
         let head = sealed + u64::from(journal.claimed);
         let waits = journal.cut.as_ref().is_none_or(|cut| cut.waits(written, now));
         Logged { head, sealed, written, stable: if waits { written } else { head } }
@@ -244,10 +244,45 @@ impl<S: Scheme> Base<S> {
         }
     }
 
+    /// Whether what happens here now is logged.
+    pub(crate) fn logs(&self) -> bool {
+        self.journal.as_ref().is_some_and(|journal| !journal.recovering)
+    }
+
+    /// Logs a record of the protocol's own, of a transaction with this stamp.
+    pub(crate) fn log_own(&mut self, record: Vec<u8>, stamp: Timestamp) {
+        if let Some(journal) = self.journal.as_mut().filter(|journal| !journal.recovering) {
+            journal.push(&Record::Own(record));
+            journal.largest.raise(stamp);
+        }
+    }
+
+    /// Logs one that nothing waits for: it is in the next entry that is made for another reason.
+    pub(crate) fn log_own_lazily(&mut self, record: Vec<u8>) {
+        if let Some(journal) = self.journal.as_mut().filter(|journal| !journal.recovering) {
+            let before = journal.records.len();
+            journal.push(&Record::Own(record));
+            journal.lazy += journal.records.len() - before;
+        }
+    }
+
+    /// What the pass has logged so far is in the next entry that is made for another reason.
+    pub(crate) fn log_lazily(&mut self) {
+        if let Some(journal) = &mut self.journal {
+            journal.lazy = journal.records.len();
+        }
+    }
+
+    /// While the log is read: what the protocol has logged itself, in order, since the last call.
+    pub(crate) fn take_own(&mut self) -> Vec<Vec<u8>> {
+        self.journal.as_mut().map(|journal| take(&mut journal.own)).unwrap_or_default()
+    }
+
     /// The pass ends: makes an entry of what has changed. `locks` are those that a transaction
-    /// holds here.
-    pub(crate) fn make_entry<'a>(&mut self, locks: impl Fn(TxnId) -> Option<&'a Locks>) {
-        let Some(mut journal) = self.journal.take() else { return };
+    /// holds here. Returns whether an image begins: the protocol adds what it has logged itself.
+    pub(crate) fn make_entry<'a>(&mut self, locks: impl Fn(TxnId) -> Option<&'a Locks>) -> bool {
+        let Some(mut journal) = self.journal.take() else { return false };
+        let mut begins = false;
         if journal.writes() {
             let Changed { ballots, settled } = self.votes.take_changed();
             for (coordinator, number) in ballots {
@@ -272,7 +307,8 @@ impl<S: Scheme> Base<S> {
             }
             self.scheme.news().into_iter().for_each(|kept| journal.push(&Record::Scheme(kept)));
             self.close_now(&mut journal);
-            if take(&mut journal.claimed) || !journal.records.is_empty() {
+            if take(&mut journal.claimed) || journal.is_due() {
+                journal.lazy = 0;
                 let records = &mut journal.records;
                 journal.images.since += records.len() as u64;
                 journal.bytes += records.len() as u64;
@@ -282,9 +318,10 @@ impl<S: Scheme> Base<S> {
                     cut.behind.get_or_insert(self.votes.clock());
                 }
             }
-            self.begin_image(&mut journal, &locks);
+            begins = self.begin_image(&mut journal, &locks);
         }
         self.journal = Some(journal);
+        begins
     }
 
     /// The state of a ballot for the log; `None` if the log need not hear of it.
@@ -435,6 +472,11 @@ impl<S: Scheme> Base<S> {
             Record::Era { era, base } => self.replay_era(era, base)?,
             Record::Standing { standing, known } => self.replay_standing(standing, known)?,
             Record::Scheme(kept) => self.scheme.restore(kept)?,
+            Record::Own(record) => {
+                if let Some(journal) = &mut self.journal {
+                    journal.own.push(record);
+                }
+            }
         }
         Ok(())
     }
@@ -472,7 +514,7 @@ impl<S: Scheme> Base<S> {
     }
 
     /// The place of a record, which is linked if it is not there.
-    fn place_of(&mut self, column: ColumnGroup, key: &Key) -> At {
+    pub(crate) fn place_of(&mut self, column: ColumnGroup, key: &Key) -> At {
         let found = self.store.find(column, key).row();
         let link = || self.store.link(column.table, key).row().expect("a linked row exists");
         At { row: found.unwrap_or_else(link), column }
@@ -568,6 +610,9 @@ impl<S: Scheme> Base<S> {
         let Some(journal) = &mut self.journal else { return };
         journal.recovering = false;
         journal.failed = None;
+        if let Some(on_replay) = &mut self.on_replay {
+            on_replay(None);
+        }
         self.released.extend(journal.waiting.drain(..).map(|(_, ticket)| ticket));
         self.scheme.restored();
         for (from, mut message) in take(&mut self.early) {
@@ -591,7 +636,7 @@ impl<S: Scheme> Base<S> {
     }
 
     /// The log has a transaction with this stamp.
-    fn recovered(&mut self, stamp: Timestamp) {
+    pub(crate) fn recovered(&mut self, stamp: Timestamp) {
         if let Some(journal) = &mut self.journal {
             journal.largest.raise(stamp);
         }

@@ -83,10 +83,14 @@ impl<S: Scheme> Base<S> {
         Some(beginning)
     }
 
-    /// A pass ends, and all that it has done is in entries.
-    pub(super) fn begin_image<'a>(&self, journal: &mut Journal, locks: impl Fn(TxnId) -> Option<&'a Locks>) {
+    /// A pass ends, and all that it has done is in entries. Returns whether an image begins.
+    pub(super) fn begin_image<'a>(
+        &self,
+        journal: &mut Journal,
+        locks: impl Fn(TxnId) -> Option<&'a Locks>,
+    ) -> bool {
         if !take(&mut journal.images.wanted) {
-            return;
+            return false;
         }
         let mut records = Vec::new();
         for spec in &self.layout.tables[journal.images.unlogged_tables..] {
@@ -118,6 +122,15 @@ impl<S: Scheme> Base<S> {
         let walk = Walk { table: 0, row: 0, tables };
         let (start, since) = (journal.sealed, journal.images.since);
         journal.images.beginning = Some(Beginning { start, records, walk, since });
+        true
+    }
+
+    /// Adds a record of the protocol's own to the image that begins in this pass.
+    pub(crate) fn add_to_image(&mut self, own: Vec<u8>) {
+        let images = self.journal.as_mut().map(|journal| &mut journal.images);
+        if let Some(beginning) = images.and_then(|images| images.beginning.as_mut()) {
+            Record::Own(own).encode(&mut beginning.records);
+        }
     }
 
     /// Walks on through the tables, and returns the records of the next rows, about `bytes` of them;
@@ -206,7 +219,7 @@ impl<S: Scheme> Base<S> {
             journal.images.kept = kept[kept.len().saturating_sub(2)..].to_vec();
         }
         if let Some(on_replay) = &mut self.on_replay {
-            on_replay(start);
+            on_replay(Some(start));
         }
     }
 

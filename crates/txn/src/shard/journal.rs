@@ -30,8 +30,12 @@ pub(super) const RESERVED: u64 = 1_000_000;
 /// The journal of a shard.
 #[derive(Debug)]
 pub struct Journal {
-    /// Records of the present pass.
+    /// Records of the present pass, and those before that may go with the next entry.
     pub(super) records: Vec<u8>,
+    /// Bytes of them that nothing has to wait for.
+    pub(super) lazy: usize,
+    /// While the log is read: records of the protocol's own, until it has taken them.
+    pub(super) own: Vec<Vec<u8>>,
     /// Entries that the log has not been given yet.
     pub(super) entries: Entries,
     /// The index of the entry that the present pass makes; while the log is read, of the one that
@@ -327,6 +331,8 @@ pub(super) enum Record {
     Standing { standing: Standing, known: Timestamp },
     /// What the timestamp scheme keeps.
     Scheme(Kept),
+    /// A record of the protocol's own.
+    Own(Vec<u8>),
 }
 
 plimsoll_types::wire!(
@@ -347,6 +353,7 @@ plimsoll_types::wire!(
         Gone = 14,
         Map { slots } = 15,
         Scheme(kept) = 20,
+        Own(record) = 21,
     }
 );
 
@@ -423,6 +430,8 @@ impl Journal {
     pub(super) fn new(identity: Identity, settings: Settings) -> Journal {
         Journal {
             records: Vec::new(),
+            lazy: 0,
+            own: Vec::new(),
             entries: Entries::default(),
             sealed: 0,
             claimed: false,
@@ -457,6 +466,7 @@ impl Journal {
         (self.sealed, self.stable, self.reserved) = (0, 0, 0);
         (self.ceiling, self.largest, self.has_read) = (Timestamp::ZERO, Timestamp::ZERO, false);
         (self.locked, self.left) = (BTreeMap::new(), None);
+        self.own.clear();
     }
 
     /// What the log is opened with.
@@ -485,6 +495,11 @@ impl Journal {
     /// Whether the ceiling has to be raised, or numbers reserved.
     pub(super) fn is_low<S: Scheme>(&self, furthest: Timestamp, next_attempt: u64) -> bool {
         S::CLOCKED && furthest.0 + CEILING_NS / 2 > self.ceiling.0 || next_attempt >= self.reserved
+    }
+
+    /// Whether the present pass has something that an entry must have.
+    pub(super) fn is_due(&self) -> bool {
+        self.records.len() > self.lazy
     }
 
     /// The present pass does something that no cut takes back.

@@ -37,6 +37,8 @@ impl Item {
     }
 }
 
+plimsoll_types::wire!(struct Item { column, key, write });
+
 /// The items of a piece.
 #[derive(Debug, Default)]
 pub struct Items(pub Vec<Item>);

@@ -59,7 +59,12 @@ pub(super) async fn run<S: Scheme, E: Env<Rococo<S>>>(
 /// the shard lives.
 pub(super) async fn look_after<S: Scheme, E: Env<Rococo<S>>>(env: E) {
     loop {
-        env.sleep(env.local(|node| node.base.votes.patience_ns())).await;
+        let pause_ns = env.local(|node| match node.base.serves_transactions() {
+            true => node.base.votes.patience_ns(),
+            // As soon as its log has been read the server looks after what that has told of.
+            false => RETRY_NS,
+        });
+        env.sleep(pause_ns).await;
         for orphan in env.local(Rococo::orphans) {
             env.spawn(take_over(env.clone(), orphan));
         }
@@ -335,8 +340,8 @@ pub(super) async fn insist<S: Scheme, E: Env<Rococo<S>>>(
     call: impl Future<Output = Result<Reply<S>, Unknown>>,
     again: impl Fn() -> Request,
 ) -> Result<Reply<S>, StopReason> {
-    let life = || env.local(|node| node.base.votes.life(server));
-    let met = life();
+    let lineage = || env.local(|node| node.base.votes.lineage(server));
+    let met = lineage();
     let mut answer = call.await;
     let mut pause_ns = RETRY_NS;
     loop {
@@ -345,8 +350,8 @@ pub(super) async fn insist<S: Scheme, E: Env<Rococo<S>>>(
             Ok(reply) => return Ok(reply),
             Err(Unknown) => env.sleep(pause_ns).await,
         }
-        // The server may have begun another life meanwhile.
-        if met > 0 && life() != met {
+        // The server may have begun another life meanwhile, without what it knew.
+        if met > 0 && lineage() != met {
             return Err(StopReason::Lost);
         }
         pause_ns = RETRY_MAX_NS.min(2 * pause_ns);

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use plimsoll_store::{At, Holder, Mark, Visited};
-use plimsoll_types::history::{Install, Read, ScanRead, Version};
+use plimsoll_types::history::{Read, ScanRead, Version};
 use plimsoll_types::{Abort, ColumnGroup, IndexKind, Key, Order, TableId, Timestamp, TxnId};
 
 use crate::base::Base;
@@ -24,8 +24,11 @@ use crate::timestamp::Scheme;
 use crate::trace::What;
 use crate::work::in_order;
 
-/// The writer of a record, and the value; `None` deletes.
-type Write = (TxnId, Option<Vec<u8>>);
+/// What is written; `None` deletes.
+type Value = Option<Vec<u8>>;
+
+/// The writer of a record, and the value.
+type Write = (TxnId, Value);
 
 /// Pending writes, by record in the order in which they will be installed.
 #[derive(Debug, Default)]
@@ -69,6 +72,36 @@ impl Pending {
     }
 }
 
+/// Where a value that was read comes from.
+#[derive(Clone, Copy, Debug)]
+pub enum Source {
+    /// From this version.
+    Version(Version),
+    /// From this transaction, which was not decided yet.
+    Pending(TxnId),
+}
+
+plimsoll_types::wire!(
+    enum Source {
+        Version(version) = 0,
+        Pending(txn) = 1,
+    }
+);
+
+impl Source {
+    /// The version, if its writer was decided in this life of the shard, or its versions were read
+    /// from the log.
+    fn version<S: Scheme>(&self, base: &Base<S>) -> Option<Version> {
+        match *self {
+            Source::Version(version) => Some(version),
+            Source::Pending(writer) => {
+                let mut installs = base.installs.iter().flatten().rev();
+                installs.find(|install| install.txn == writer).map(|install| Version::At(install.stamp))
+            }
+        }
+    }
+}
+
 /// What a transaction has done on a server before it is decided.
 #[derive(Debug, Default)]
 pub struct Effects {
@@ -78,20 +111,21 @@ pub struct Effects {
     ranges: Vec<Range>,
     /// Records that it may write, with their keys.
     writes: Vec<(ColumnGroup, Key, At)>,
-    /// Its reads, if the run is recorded: the version, or its writer if the version is not
-    /// installed yet.
-    reads: Vec<(ColumnGroup, Key, Result<Version, TxnId>)>,
+    /// Its reads, if the run is recorded.
+    reads: Vec<(ColumnGroup, Key, Source)>,
     scans: Vec<PendingScan>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct PendingScan {
     column: ColumnGroup,
     /// What was read of the range, with its rows in ascending order.
     low: Key,
     high: Option<Key>,
-    rows: Vec<(Key, Result<Timestamp, TxnId>)>,
+    rows: Vec<(Key, Source)>,
 }
+
+plimsoll_types::wire!(struct PendingScan { column, low, high, rows });
 
 /// A transaction's reads on a server, if the run is recorded.
 #[derive(Clone, Debug, Default)]
@@ -205,7 +239,13 @@ impl<S: Scheme> AnyAccess for Execution<'_, S> {
                     None => self.doings.ranges.push((column.table, key.clone(), Some(key.just_after()))),
                 }
                 if recording {
-                    self.doings.reads.push((column, key.clone(), Err(*writer)));
+                    // What was deleted stays so: a record has one writer in a transaction that others
+                    // may see before it is decided.
+                    let source = match value {
+                        Some(_) => Source::Pending(*writer),
+                        None => Source::Version(Version::Absent),
+                    };
+                    self.doings.reads.push((column, key.clone(), source));
                 }
             }
             let Some(value) = value else { return Ok(None) };
@@ -223,7 +263,7 @@ impl<S: Scheme> AnyAccess for Execution<'_, S> {
         }
         if recording {
             let version = found.and(head).map_or(Version::Absent, Version::At);
-            self.doings.reads.push((column, key.clone(), Ok(version)));
+            self.doings.reads.push((column, key.clone(), Source::Version(version)));
         }
         Ok(found.and_then(|at| self.base.store.newest(at)))
     }
@@ -289,10 +329,10 @@ impl<S: Scheme> AnyAccess for Execution<'_, S> {
             if recording {
                 // An own write is not a read; the version that it hides is.
                 let read = match writes.iter().rfind(|(writer, _)| writer != txn) {
-                    Some((writer, value)) => value.as_ref().map(|_| Err(*writer)),
-                    None => stored.map(|_| Ok(head.unwrap_or_default())),
+                    Some((writer, value)) => value.as_ref().map(|_| Source::Pending(*writer)),
+                    None => stored.map(|_| Source::Version(Version::At(head.unwrap_or_default()))),
                 };
-                seen.extend(read.map(|whose| (key.clone(), whose)));
+                seen.extend(read.map(|source| (key.clone(), source)));
             }
             let value = writes.last().map_or(stored, |(_, value)| value.as_deref());
             stopped = value.is_some_and(|value| show(&key, value).is_break());
@@ -332,7 +372,91 @@ fn show_writers<S: Scheme>(base: &mut Base<S>, pending: &Pending, at: At) {
     base.store.tidy_lock(at);
 }
 
+/// What a transaction has done on a server, as its log has it: by key, for rows have other places
+/// after a restart.
+pub struct LoggedEffects {
+    rows: Vec<(ColumnGroup, Key)>,
+    ranges: Vec<Range>,
+    /// With the pending values; a record that it has announced only has none.
+    writes: Vec<(ColumnGroup, Key, Option<Value>)>,
+    reads: Vec<(ColumnGroup, Key, Source)>,
+    scans: Vec<PendingScan>,
+}
+
+plimsoll_types::wire!(struct LoggedEffects { rows, ranges, writes, reads, scans });
+
+impl LoggedEffects {
+    /// If the run is recorded: names the versions that were read of writers that are decided by now.
+    /// A shard that comes back may begin with an image that is newer than these, and does not see
+    /// them decided.
+    pub fn name_versions<S: Scheme>(&mut self, base: &Base<S>) {
+        let scanned = self.scans.iter_mut().flat_map(|scan| &mut scan.rows).map(|(_, source)| source);
+        for source in self.reads.iter_mut().map(|(_, _, source)| source).chain(scanned) {
+            if let Some(version) = source.version(base) {
+                *source = Source::Version(version);
+            }
+        }
+    }
+
+    /// Takes the place of what the transaction has done so far: it has done this as well. Its stamp
+    /// will not be below `lb`.
+    pub fn restore<S: Scheme>(
+        self,
+        base: &mut Base<S>,
+        pending: &mut Pending,
+        txn: TxnId,
+        lb: Timestamp,
+    ) -> Effects {
+        let LoggedEffects { rows, mut ranges, writes, reads, scans } = self;
+        let mut effects = Effects { reads, scans, ..Effects::default() };
+        for (column, key) in rows {
+            match base.store.find(column, &key).row() {
+                Some(row) => effects.rows.push(At { row, column }),
+                None => ranges.push((column.table, key.clone(), Some(key.just_after()))),
+            }
+        }
+        effects.ranges = ranges;
+        for (column, key, value) in writes {
+            let at = base.place_of(column, &key);
+            let writers = pending.writers.entry(at).or_default();
+            match writers.iter_mut().find(|(writer, _)| *writer == txn) {
+                Some(writer) => writer.1 = lb,
+                None => writers.push((txn, lb)),
+            }
+            show_writers(base, pending, at);
+            if let Some(value) = value {
+                let writes = pending.writes.entry((column, key.clone())).or_default();
+                match writes.iter_mut().find(|(writer, _)| *writer == txn) {
+                    Some(write) => write.1 = value,
+                    None => writes.push((txn, value)),
+                }
+            }
+            effects.writes.push((column, key, at));
+        }
+        effects
+    }
+}
+
 impl Effects {
+    /// The same for the log.
+    pub fn logged<S: Scheme>(&self, base: &Base<S>, pending: &Pending, txn: TxnId) -> LoggedEffects {
+        let row = |at: &At| (at.column, base.store.key(at.column.table, at.row));
+        let write = |(column, key, _): &(ColumnGroup, Key, At)| {
+            let writes = pending.writes.get(&(*column, key.clone()));
+            let own = writes.and_then(|writes| writes.iter().find(|(writer, _)| *writer == txn));
+            (*column, key.clone(), own.map(|(_, value)| value.clone()))
+        };
+        let mut logged = LoggedEffects {
+            rows: self.rows.iter().map(row).collect(),
+            ranges: self.ranges.clone(),
+            writes: self.writes.iter().map(write).collect(),
+            reads: self.reads.clone(),
+            scans: self.scans.clone(),
+        };
+        logged.name_versions(base);
+        logged
+    }
+
     /// Undoes everything that the transaction has done here.
     pub fn undo<S: Scheme>(self, base: &mut Base<S>, pending: &mut Pending, txn: TxnId) {
         for (column, key, at) in self.writes {
@@ -351,21 +475,17 @@ impl Effects {
         stamp: Timestamp,
     ) -> (RecordedReads, u64) {
         let mut seen = RecordedReads::default();
-        for (column, key, version) in self.reads {
-            let version = version.unwrap_or_else(|writer| match installed(base, column, &key, writer) {
-                Some(stamp) => Version::At(stamp),
-                None => Version::Absent,
-            });
-            seen.reads.push(Read { column, key, version });
+        for (column, key, source) in self.reads {
+            let version = source.version(base);
+            seen.reads.extend(version.map(|version| Read { column, key, version }));
         }
         for PendingScan { column, low, high, rows } in self.scans {
-            let stamp = |key: &Key, writer| installed(base, column, key, writer).expect("a row was read");
-            let rows = rows.into_iter().map(|(key, whose)| {
-                let stamp = whose.unwrap_or_else(|writer| stamp(&key, writer));
-                (key, stamp)
-            });
-            let rows = rows.collect();
-            seen.scans.push(ScanRead { column, low, high, rows });
+            let row = |(key, source): (Key, Source)| match source.version(base)? {
+                Version::At(stamp) => Some((key, stamp)),
+                Version::Absent => None,
+            };
+            let rows: Option<Vec<_>> = rows.into_iter().map(row).collect();
+            seen.scans.extend(rows.map(|rows| ScanRead { column, low, high, rows }));
         }
         if size_of::<S::Mark>() > 0 {
             base.counters.pins += (self.rows.len() + self.ranges.len()) as u64;
@@ -386,16 +506,6 @@ impl Effects {
         }
         (seen, writes)
     }
-}
-
-/// The stamp of a write that was pending when it was read, and is installed now; `None` if it is a
-/// deletion.
-fn installed<S: Scheme>(base: &Base<S>, column: ColumnGroup, key: &Key, writer: TxnId) -> Option<Timestamp> {
-    let installs = base.installs.as_ref().expect("what is read is noted in recorded runs only");
-    let of_record =
-        |install: &&Install| install.txn == writer && install.column == column && install.key == *key;
-    let install = installs.iter().rev().find(of_record).expect("whoever was read is decided before");
-    (!install.delete).then_some(install.stamp)
 }
 
 /// The transaction will not write this record any more.

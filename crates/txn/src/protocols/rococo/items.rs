@@ -50,8 +50,8 @@ impl Conflicts {
     }
 
     /// A transaction that had started on an item is decided.
-    pub fn decided(&mut self, txn: TxnId, (column, key): (ColumnGroup, Key)) {
-        let item = (column, key);
+    pub fn decided(&mut self, txn: TxnId, item: &Item) {
+        let item = (item.column, item.key.clone());
         let Some(started) = self.items.get_mut(&item) else { return };
         started.readers.retain(|reader| *reader != txn);
         if started.writer == Some(txn) {

@@ -46,14 +46,18 @@
 //! that is over never starts again ([`over`]). Impossible statements of another process are refused
 //! or ignored, and counted.
 //!
+//! **On disk** a server keeps its answers to START and what is decided, so that one that comes back
+//! has promised nothing in vain ([`logged`]).
+//!
 //! Left out: interactive transactions and aborts after effects, which ROCOCO cannot express; writes
-//! to tables with copies; slots that move; a server that loses its memory.
+//! to tables with copies; slots that move; a server that loses its memory and has no log.
 
 pub mod chopping;
 mod coordinator;
 mod execution;
 mod graph;
 mod items;
+mod logged;
 mod over;
 mod participant;
 mod rounds;
@@ -62,6 +66,7 @@ mod tests;
 
 use plimsoll_runtime::{Env, Handled, Messages};
 use plimsoll_types::Ticket;
+use plimsoll_types::wire::Malformed;
 use plimsoll_types::{Abort, ShardId, Timestamp, TxnId};
 
 use crate::attempt::{Attempt, ProtocolOptions, Stop};
@@ -219,6 +224,25 @@ impl<S: Scheme> Protocol for Rococo<S> {
         self.remembers()
     }
 
+    fn make_entry(&mut self) {
+        if self.base.make_entry(|_| None) {
+            self.add_to_image();
+        }
+    }
+
+    fn replay_own(&mut self, record: &[u8]) -> Result<(), Malformed> {
+        self.replay_record(record)
+    }
+
+    fn forget_read(&mut self) {
+        self.base.forget_read();
+        self.forget_replayed();
+    }
+
+    fn recovered(&mut self) {
+        self.restore();
+    }
+
     fn start_tasks<E: Env<Self>>(env: &E) {
         if env.local(|node| node.base.votes.distributed()) {
             env.spawn(coordinator::look_after(env.clone()));
@@ -288,6 +312,9 @@ impl<S: Scheme> Protocol for Rococo<S> {
                 _ => unreachable!("nobody votes"),
             })
             .collect();
+        if !told.is_empty() {
+            self.log_own_settled();
+        }
         told.into_iter().for_each(|to| tell(to, self.settled_so_far()));
     }
 

@@ -54,6 +54,13 @@ impl Over {
         numbers.is_some_and(|numbers| numbers.end_of(txn.number).is_some())
     }
 
+    /// What is over: by coordinator, ranges of numbers.
+    pub fn ranges(&self) -> impl Iterator<Item = (ShardId, Range<u64>)> + '_ {
+        self.coordinators.iter().flat_map(|(&coordinator, numbers)| {
+            numbers.0.iter().map(move |(&first, &end)| (coordinator, first..end))
+        })
+    }
+
     /// How many ranges are remembered.
     #[cfg(test)]
     pub fn len(&self) -> usize {

@@ -9,12 +9,13 @@ use plimsoll_store::{At, Visited};
 use plimsoll_types::Ticket;
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::wire::Wire;
-use plimsoll_types::{ColumnGroup, Key, ShardId, Timestamp, TxnId};
+use plimsoll_types::{ShardId, Timestamp, TxnId};
 
 use super::coordinator::absorb;
 use super::execution::{Effects, Execution, Pending, RecordedReads};
 use super::graph::{Component, Graph, Pred, StartResult, TxnReport};
 use super::items::Conflicts;
+use super::logged::LoggedStage;
 use super::over::Over;
 use super::{Decided, Reply, Request, Started};
 use crate::attempt::ProtocolOptions;
@@ -46,11 +47,11 @@ pub struct Rococo<S: Scheme> {
     immediate: u64,
     pub(super) unpack: Option<Unpack>,
     pub(super) conflicts: Conflicts,
-    pending: Pending,
+    pub(super) pending: Pending,
     pub(super) graph: Graph,
     /// Transactions that have started here, until they and all transactions that have met them here
     /// have ended.
-    running: BTreeMap<TxnId, Running<S>>,
+    pub(super) running: BTreeMap<TxnId, Running<S>>,
     /// By transaction: those that cannot continue before something happens to it.
     waiting: BTreeMap<TxnId, Vec<TxnId>>,
     /// Transactions that this server has asked another about, and which server. The answer has not
@@ -60,37 +61,41 @@ pub struct Rococo<S: Scheme> {
     asks: BTreeMap<TxnId, u32>,
     /// Transactions that wait for one with too many ASKs.
     stalled: BTreeSet<TxnId>,
-    over: Over,
+    pub(super) over: Over,
+    /// How many stages have started here, if the server logs.
+    pub(super) stages: u64,
     /// To be sent at the end of the pass.
     pub(super) out: Vec<(ShardId, Request)>,
 }
 
 /// A transaction that has started here.
-struct Running<S: Scheme> {
+pub(super) struct Running<S: Scheme> {
     /// The items that it has started on.
-    items: Vec<(ColumnGroup, Key)>,
+    pub(super) items: Vec<Item>,
     /// Its predecessors here, and whether it has executed after each already.
-    preds: BTreeMap<TxnId, bool>,
+    pub(super) preds: BTreeMap<TxnId, bool>,
     /// What it must be ordered after.
     observed: S::Observed,
-    least: Timestamp,
+    pub(super) least: Timestamp,
     /// The result of its start phase here: its stamp will not be below this.
-    tentative: Timestamp,
+    pub(super) tentative: Timestamp,
     /// Between processes: kept for a driver that sends START again, or for this server to continue
     /// it.
-    kept: Option<Kept>,
-    doings: Effects,
-    deferred: Vec<(Box<dyn Shipped>, Vec<Piece>)>,
+    pub(super) kept: Option<Kept>,
+    pub(super) doings: Effects,
+    pub(super) deferred: Vec<(Box<dyn Shipped>, Vec<Piece>)>,
     /// The stage in which one of its pieces has refused.
-    refused: Option<usize>,
+    pub(super) refused: Option<usize>,
     /// The COMMITs that wait for it.
     commits: Vec<Ticket>,
     /// Once it is decided here: the answer to COMMIT.
-    decided: Option<Decided>,
-    stamp: Option<Timestamp>,
+    pub(super) decided: Option<Decided>,
+    pub(super) stamp: Option<Timestamp>,
     ended: bool,
     /// How many transactions that have met it here have not ended.
-    successors: usize,
+    pub(super) successors: usize,
+    /// What the log has of its stages, if the server logs.
+    pub(super) logged: Vec<LoggedStage>,
     /// Servers to tell once its start phase is over.
     askers: Vec<ShardId>,
     /// Time of the sweep that first found its coordinator silent; `None` if it was heard since the
@@ -102,18 +107,44 @@ struct Running<S: Scheme> {
 }
 
 /// The procedure from START and the answers, so that any server can send START again.
-struct Kept {
+pub(super) struct Kept {
     procedure: Box<dyn Shipped>,
-    stages: BTreeMap<usize, Stage>,
+    pub(super) stages: BTreeMap<usize, Stage>,
 }
 
 /// The answer to START for a stage.
-struct Stage {
-    pieces: Vec<usize>,
+pub(super) struct Stage {
+    pub(super) pieces: Vec<usize>,
     /// The stage to continue with.
-    next: usize,
+    pub(super) next: usize,
     /// A copy with the outputs of the pieces that were executed.
-    executed: Option<Box<dyn Shipped>>,
+    pub(super) executed: Option<Box<dyn Shipped>>,
+}
+
+impl<S: Scheme> Running<S> {
+    /// One that starts now. `kept` is its procedure, if it has to be kept.
+    pub(super) fn new(least: Timestamp, kept: Option<Box<dyn Shipped>>) -> Running<S> {
+        Running {
+            items: Vec::new(),
+            preds: BTreeMap::new(),
+            observed: S::Observed::default(),
+            least,
+            tentative: least,
+            kept: kept.map(|procedure| Kept { procedure, stages: BTreeMap::new() }),
+            doings: Effects::default(),
+            deferred: Vec::new(),
+            refused: None,
+            commits: Vec::new(),
+            decided: None,
+            stamp: None,
+            ended: false,
+            successors: 0,
+            logged: Vec::new(),
+            askers: Vec::new(),
+            silent_since: None,
+            driven: false,
+        }
+    }
 }
 
 /// Why pieces do not start.
@@ -149,6 +180,7 @@ impl<S: Scheme> Rococo<S> {
             asks: BTreeMap::new(),
             stalled: BTreeSet::new(),
             over: Over::default(),
+            stages: 0,
             out: Vec::new(),
         }
     }
@@ -164,10 +196,8 @@ impl<S: Scheme> Rococo<S> {
 
     /// Whether a transaction is decided on all its servers.
     fn is_over(&self, txn: TxnId) -> bool {
-        match txn.coordinator == self.base.shard {
-            true => self.base.votes.distributed() && self.base.is_settled(txn),
-            false => self.over.contains(txn),
-        }
+        let settled = txn.coordinator == self.base.shard && self.base.is_settled(txn);
+        self.base.votes.distributed() && (settled || self.over.contains(txn))
     }
 
     /// Counts an impossible statement of another process. Shards of the same process make none.
@@ -256,25 +286,8 @@ impl<S: Scheme> Rococo<S> {
             return Err(NotStarted::TooLate);
         }
         let between = self.base.votes.distributed();
-        let running = self.running.entry(txn).or_insert_with(|| Running {
-            items: Vec::new(),
-            preds: BTreeMap::new(),
-            observed: S::Observed::default(),
-            least,
-            tentative: least,
-            kept: between.then(|| Kept { procedure: procedure.copy(), stages: BTreeMap::new() }),
-            doings: Effects::default(),
-            deferred: Vec::new(),
-            refused: None,
-            commits: Vec::new(),
-            decided: None,
-            stamp: None,
-            ended: false,
-            successors: 0,
-            askers: Vec::new(),
-            silent_since: None,
-            driven: false,
-        });
+        let running = self.running.entry(txn);
+        let running = running.or_insert_with(|| Running::new(least, between.then(|| procedure.copy())));
         running.silent_since = None;
         if let Some(started) = running.kept.as_ref().and_then(|kept| kept.stages.get(&stage))
             && !planted(Mutant::StartsTwice)
@@ -291,6 +304,7 @@ impl<S: Scheme> Rococo<S> {
         if running.stamp.is_some() || self.graph.knows(txn) {
             return Err(NotStarted::TooLate);
         }
+        let arrived = self.base.logs().then(|| (procedure.copy(), running.items.len()));
         let (next, executed) = self.start_new(txn, procedure, stage, pieces);
         let running = self.running.get_mut(&txn).expect("it has started");
         // Pieces of later stages may have executed in the same START.
@@ -299,6 +313,9 @@ impl<S: Scheme> Rococo<S> {
         if let Some(kept) = &mut running.kept {
             let executed = executed.then(|| procedure.copy());
             kept.stages.insert(stage, Stage { pieces: pieces.to_vec(), next, executed });
+        }
+        if let Some((procedure, items)) = arrived {
+            self.log_start(txn, stage, procedure, items);
         }
         Ok((next, executed))
     }
@@ -363,7 +380,7 @@ impl<S: Scheme> Rococo<S> {
             self.conflicts.start(txn, item, |pred| preds.push(pred));
         }
         let running = self.running.get_mut(&txn).expect("it has started");
-        running.items.extend(items.0.iter().map(|item| (item.column, item.key.clone())));
+        running.items.extend(items.0.iter().cloned());
         let mut new = Vec::new();
         for pred in preds {
             let known = running.preds.entry(pred).or_insert_with(|| {
@@ -577,12 +594,13 @@ impl<S: Scheme> Rococo<S> {
             }
         }
         for item in std::mem::take(&mut running.items) {
-            self.conflicts.decided(txn, item);
+            self.conflicts.decided(txn, &item);
         }
         running.stamp = Some(stamp);
         let seen = base.installs.is_some().then(|| Box::new(seen));
         running.decided = Some(Decided { stamp, writes, executed: outputs, seen });
         base.released.append(&mut running.commits);
+        self.log_decided(txn);
         if refused {
             // A checked chopping has no deferred piece that aborts.
             self.offended();
@@ -700,6 +718,9 @@ impl<S: Scheme> Rococo<S> {
     /// phase may never be over. Reminds coordinators of transactions that are decided and not
     /// ended.
     pub(super) fn orphans(&mut self) -> Vec<Orphan> {
+        if !self.base.serves_transactions() {
+            return Vec::new();
+        }
         self.asks.clear();
         let stalled = std::mem::take(&mut self.stalled);
         self.advance(stalled.into_iter().collect());
@@ -708,12 +729,17 @@ impl<S: Scheme> Rococo<S> {
         let mut orphans = Vec::new();
         let mut remind = BTreeSet::new();
         for (&txn, running) in &mut self.running {
-            let Some(kept) = running.kept.as_ref().filter(|_| votes.elsewhere(txn.coordinator)) else {
-                continue;
-            };
+            // What this server coordinates in its present life its own tasks continue.
+            let may_be_silent = votes.elsewhere(txn.coordinator) || votes.fenced(txn);
+            let Some(kept) = running.kept.as_ref().filter(|_| may_be_silent) else { continue };
             // One server is enough; but the first one may not have heard of the transaction.
             let first = self.base.owner(kept.procedure.home(Piece { stage: 0, number: 0 }));
-            let patience_ns = votes.patience_ns() * if first == self.base.shard { 1 } else { PATIENT };
+            let patience_ns = match self.base.logs() && votes.fenced(txn) {
+                // Its coordinator will not be heard of, and the server may have waited for its log.
+                true => 0,
+                false if first == self.base.shard => votes.patience_ns(),
+                false => PATIENT * votes.patience_ns(),
+            };
             let silent_since = *running.silent_since.get_or_insert(clock);
             if running.driven || running.ended || silent_since.0 + patience_ns > clock.0 {
                 continue;
@@ -747,6 +773,7 @@ impl<S: Scheme> Rococo<S> {
     /// known to be settled before.
     pub(super) fn settled(&mut self, coordinator: ShardId, numbers: Range<u64>, open: &[u64]) {
         let end = numbers.end.min(NUMBERS_END);
+        self.log_settled(coordinator, numbers.start..end, open);
         let from = self.over.settled(coordinator, numbers.start..end, open);
         let first_of = |number| TxnId { number, coordinator: ShardId(0) };
         let since = self.running.range(first_of(from)..first_of(end.max(from))).map(|(txn, _)| *txn);
@@ -761,12 +788,16 @@ impl<S: Scheme> Rococo<S> {
         let Some(running) = self.running.get_mut(&txn).filter(|running| running.stamp.is_some()) else {
             return;
         };
-        if self.base.votes.distributed() && txn.coordinator != self.base.shard {
+        // Of its own attempts in its present life the server knows.
+        let is_own = txn.coordinator == self.base.shard && !self.base.votes.fenced(txn);
+        if self.base.votes.distributed() && !is_own {
             self.over.ended(txn);
         }
         if std::mem::replace(&mut running.ended, true) {
             return;
         }
+        self.log_end(txn);
+        let running = self.running.get_mut(&txn).expect("it was here");
         for pred in std::mem::take(&mut running.preds).into_keys() {
             let running = self.running.get_mut(&pred).expect("who has been met is remembered");
             running.successors -= 1;

@@ -5,11 +5,12 @@
 //! second of two rounds finds everything unchanged since the first, all of it was current at one
 //! moment in between. The rounds compare the same things that OCC would validate ([`ReadRef`]),
 //! with absent keys and ranges by the version of what covers them; otherwise a key that was
-//! inserted and deleted between the rounds would go unnoticed. Under contention two rounds rarely
-//! agree; after [`ROUNDS`] the transaction aborts.
+//! inserted and deleted between the rounds would go unnoticed. A server that began another life
+//! between them has other places and versions, so its answers never agree with those before. Under
+//! contention two rounds rarely agree; after [`ROUNDS`] the transaction aborts.
 
 use plimsoll_runtime::Env;
-use plimsoll_types::Abort;
+use plimsoll_types::{Abort, ShardId};
 
 use super::{Reply, Request, Rococo};
 use crate::executable::Executable;
@@ -22,6 +23,9 @@ use crate::remote::Remote;
 use crate::timestamp::Scheme;
 use crate::trace::What;
 use crate::work::Footprint;
+
+/// The lives of the servers that were asked in a round, and what was seen there.
+type Round = (Vec<(ShardId, u64)>, Vec<ReadRef>);
 
 /// Rounds of a transaction, at most.
 const ROUNDS: usize = 4;
@@ -37,13 +41,13 @@ pub(super) async fn read<S: Scheme, E: Env<Rococo<S>>>(
         txn
     });
     work.committed.id = txn;
-    let mut before: Option<Vec<ReadRef>> = None;
+    let mut before: Option<Round> = None;
     for round in 0..ROUNDS {
         if round > 1 {
             env.local(|node| node.base.counters.read_only_restarts += 1);
         }
         env.local(|node| work.reset(node.base.installs.is_some()));
-        let mut parts = FetchedBatches::default();
+        let (mut parts, mut lives) = (FetchedBatches::default(), Vec::new());
         let mut result = Ok(());
         for stage in 0.. {
             if procedure.stage(stage) == 0 || result.is_err() {
@@ -53,6 +57,8 @@ pub(super) async fn read<S: Scheme, E: Env<Rococo<S>>>(
             let calls: Vec<_> = batches
                 .into_iter()
                 .map(|(shard, reads)| {
+                    // No other life will answer.
+                    lives.push((shard, env.local(|node| node.base.votes.life(shard))));
                     let call =
                         ask::<Rococo<S>, E>(env, shard, Request::ReadDecided { txn, reads: reads.clone() });
                     (shard, reads, call)
@@ -74,12 +80,13 @@ pub(super) async fn read<S: Scheme, E: Env<Rococo<S>>>(
             });
         }
         let seen: Vec<ReadRef> = parts.since(0).iter().flat_map(|part| part.fetched.read_refs()).collect();
-        if before.as_ref() == Some(&seen) {
+        let seen = Some((lives, seen));
+        if before == seen {
             result?;
             work.commit(txn, None, parts.shards().len().max(1));
             return Ok(());
         }
-        before = Some(seen);
+        before = seen;
     }
     env.local(|node| node.base.step(txn, |_| What::Aborts(Abort::Validation)));
     Err(Abort::Validation)
