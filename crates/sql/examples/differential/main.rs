@@ -16,7 +16,10 @@
 //! | `sequences` | the mode of statements |
 //! | `allowed` | the differences that there may be, with their reasons |
 
+#![allow(clippy::duplicate_mod, reason = "`beside` and `common` both begin PostgreSQL")]
+
 mod allowed;
+
 #[path = "../../tests/beside/mod.rs"]
 mod beside;
 mod changes;
