@@ -208,7 +208,10 @@ fn durabilities_are_compared_on_a_disk_and_each_is_named_once() {
          client_2pc with dst",
     );
     refuses(
-        &format!("{kept} --compare rococo/dst --compare-durability none,async"),
+        &format!(
+            "{} --protocol rococo --compare-durability none,async",
+            kept.replacen("smallbank", "tpcc", 1)
+        ),
         "--compare-durability: under rococo/dst a database cannot go back to one timestamp; choose occ, two_pl or \
          client_2pc with dst",
     );
