@@ -4,7 +4,8 @@
 //!    faults (`world.rs`).
 //! 2. Clients run their transactions. Everything that shards install and clients see is recorded,
 //!    and held against what is known by then (`online.rs`).
-//! 3. All faults end. If no client finishes a transaction in some virtual seconds, those left are stuck.
+//! 3. All faults end. If no client finishes a transaction in some virtual seconds, those left are
+//!    stuck.
 //! 4. What was sent last arrives; then no lock may be left, garbage goes, everything can be read
 //!    and written.
 //! 5. The history is judged (`judge.rs`).

@@ -178,8 +178,8 @@ pub(crate) struct Lives {
 }
 
 impl Lives {
-    /// The log is read from this index, or has been read to its end. What an earlier life had behind
-    /// the index, and is no more, was not on disk; and what is installed again later is new.
+    /// The log is read from this index, or has been read to its end. What an earlier life had
+    /// behind the index, and is no more, was not on disk; and what is installed again later is new.
     fn replays(&mut self, from: Option<u64>) {
         let Some(from) = from else { return self.before.clear() };
         let again = self.installs.extract_if(.., |(index, ..)| *index >= from);

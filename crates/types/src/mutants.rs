@@ -146,8 +146,8 @@ mutants! {
     GraphKept = "graph-kept",
     /// ROCOCO: the answer to START leaves before its record is on disk.
     StartUngated = "start-ungated",
-    /// ROCOCO: a shard that comes back finds out anew how late what has started there may be, and has
-    /// forgotten its marks.
+    /// ROCOCO: a shard that comes back finds out anew how late what has started there may be, and
+    /// has forgotten its marks.
     TentRecomputed = "tent-recomputed",
     /// ROCOCO: a shard says that a transaction is decided before that is on disk.
     DecidedUngated = "decided-ungated",

@@ -46,8 +46,8 @@ pub fn reason(statement: &str, ours: &Answer, theirs: &Answer) -> Option<&'stati
     ALLOWED.iter().find(|(_, test)| test(statement, ours, theirs)).map(|(reason, _)| *reason)
 }
 
-/// Whether outcomes of expressions are alike: what is refused here by name is not counted, and hints
-/// are not compared.
+/// Whether outcomes of expressions are alike: what is refused here by name is not counted, and
+/// hints are not compared.
 pub fn outcomes(ours: &Outcome, theirs: &Outcome) -> bool {
     match (ours, theirs) {
         (Outcome::Error(state, ..), _) if state == "0A000" => true,

@@ -95,7 +95,7 @@ impl Sweep {
         Ok(sweep)
     }
 
-    /// Says how far the sweep is, whenever so many statements more are done.
+    /// Prints how far the sweep is after every [`PROGRESS`] statements, since it takes minutes.
     fn progress(&self, before: u64, now: u64, different: u64) {
         if before / PROGRESS != now / PROGRESS {
             eprintln!("{now} of {} statements, {different} differ", self.statements);

@@ -33,7 +33,7 @@ impl<'a> Queries<'a> {
         Queries { random, tables, with: Vec::new(), names: 0 }
     }
 
-    /// Whether chance says so, once in so many times.
+    /// Returns true once in `times` draws, so that a clause is generated that often.
     pub fn once_in(&mut self, times: usize) -> bool {
         self.random.below(times) == 0
     }

@@ -77,8 +77,8 @@ impl Side {
         Side { raw, port, sent: 0 }
     }
 
-    /// Sends statements, all at once: the server need not wait for its client between them. What was
-    /// sent before is forgotten.
+    /// Sends statements, all at once: the server need not wait for its client between them. What
+    /// was sent before is forgotten.
     pub fn send(&mut self, texts: &[String]) {
         while self.sent > 0 {
             self.answer();
@@ -87,7 +87,8 @@ impl Side {
         self.sent = texts.len();
     }
 
-    /// The answer to the next statement. A session that has ended, or does not answer, is begun anew.
+    /// The answer to the next statement. A session that has ended, or does not answer, is begun
+    /// anew.
     pub fn answer(&mut self) -> Answer {
         self.sent = self.sent.saturating_sub(1);
         let mut answer = Answer::default();

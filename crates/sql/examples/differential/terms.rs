@@ -1,8 +1,8 @@
 //! Random expressions over the columns that are in sight.
 //!
-//! Values that are equal look the same, so that it does not matter which of them `DISTINCT`, a group
-//! or a union keeps: a `numeric` has two digits, an interval whole days. And few fail, since which of
-//! two rows is computed first is nowhere said.
+//! Values that are equal look the same, so that it does not matter which of them `DISTINCT`, a
+//! group or a union keeps: a `numeric` has two digits, an interval whole days. And few fail, since
+//! which of two rows is computed first is nowhere said.
 
 use crate::generate::Generator;
 use crate::part::{Part, word};

@@ -237,8 +237,8 @@ impl<S: Scheme> Base<S> {
         self.votes.forget_all();
     }
 
-    /// The end of an image was read, none of whose stamps is above `largest`. A row of which only the
-    /// version that deletes it is left will be dropped, though a snapshot below may be held.
+    /// The end of an image was read, none of whose stamps is above `largest`. A row of which only
+    /// the version that deletes it is left will be dropped, though a snapshot below may be held.
     pub(super) fn replay_end(&mut self, below: u64, floor: Timestamp, largest: Timestamp) {
         let journal = self.journal.as_mut().expect("a shard that reads an image has a journal");
         journal.images.end = below;

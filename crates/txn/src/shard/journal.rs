@@ -1,5 +1,5 @@
-//! The state of a shard's journal and of its images, and the records that are in both. `durable.rs`,
-//! `image.rs` and `cut.rs` say what they are for, and make and replay them.
+//! The state of a shard's journal and of its images, and the records that are in both.
+//! `durable.rs`, `image.rs` and `cut.rs` say what they are for, and make and replay them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

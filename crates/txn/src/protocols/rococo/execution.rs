@@ -239,8 +239,8 @@ impl<S: Scheme> AnyAccess for Execution<'_, S> {
                     None => self.doings.ranges.push((column.table, key.clone(), Some(key.just_after()))),
                 }
                 if recording {
-                    // What was deleted stays so: a record has one writer in a transaction that others
-                    // may see before it is decided.
+                    // What was deleted stays so: a record has one writer in a transaction that
+                    // others may see before it is decided.
                     let source = match value {
                         Some(_) => Source::Pending(*writer),
                         None => Source::Version(Version::Absent),
@@ -386,9 +386,9 @@ pub struct LoggedEffects {
 plimsoll_types::wire!(struct LoggedEffects { rows, ranges, writes, reads, scans });
 
 impl LoggedEffects {
-    /// If the run is recorded: names the versions that were read of writers that are decided by now.
-    /// A shard that comes back may begin with an image that is newer than these, and does not see
-    /// them decided.
+    /// If the run is recorded: names the versions that were read of writers that are decided by
+    /// now. A shard that comes back may begin with an image that is newer than these, and does not
+    /// see them decided.
     pub fn name_versions<S: Scheme>(&mut self, base: &Base<S>) {
         let scanned = self.scans.iter_mut().flat_map(|scan| &mut scan.rows).map(|(_, source)| source);
         for source in self.reads.iter_mut().map(|(_, _, source)| source).chain(scanned) {

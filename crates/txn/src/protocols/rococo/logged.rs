@@ -14,17 +14,18 @@
 //! ended as well, any server of the transaction.
 //!
 //! *End* and *Settled* say what is over. They are lazy: nothing waits for them, and they are in the
-//! next entry that is made. If they are lost, the transaction is decided and not over when the server
-//! is back. The server asks the coordinator, or goes on with the transaction and is told that it is
-//! over. Only images forget transactions, and what is over is in them: it must not start again.
+//! next entry that is made. If they are lost, the transaction is decided and not over when the
+//! server is back. The server asks the coordinator, or goes on with the transaction and is told
+//! that it is over. Only images forget transactions, and what is over is in them: it must not start
+//! again.
 //!
-//! *Coming back.* Records are taken one by one, as what they tell of happened, but for what concerns
-//! the store. An image of the store is made while transactions go on, and its rows may be ahead of
-//! the record that is read. So pieces are not executed again; what they have done is restored when
-//! the log has been read to its end, for the transactions that are not decided then, stage by stage
-//! in the order in which they have started. What was pending has its place again behind what was
-//! pending before it. The graph begins with the components of those that are decided; of all others
-//! COMMIT comes again.
+//! *Coming back.* Records are taken one by one, as what they tell of happened, but for what
+//! concerns the store. An image of the store is made while transactions go on, and its rows may be
+//! ahead of the record that is read. So pieces are not executed again; what they have done is
+//! restored when the log has been read to its end, for the transactions that are not decided then,
+//! stage by stage in the order in which they have started. What was pending has its place again
+//! behind what was pending before it. The graph begins with the components of those that are
+//! decided; of all others COMMIT comes again.
 //!
 //! Example. T has started on `x` with tentative stamp 10, W behind it with 12, T is decided at 14,
 //! and the server ends. It comes back with T's version of `x` and T's component, and with W, which
