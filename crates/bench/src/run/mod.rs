@@ -51,7 +51,7 @@ const SAMPLE: Duration = Duration::from_millis(100);
 const POLL: Duration = Duration::from_millis(2);
 /// How long the last transactions may take.
 const STOP_MAX: Duration = Duration::from_secs(60);
-/// How long what is on its way when the clients have ended may take to arrive.
+/// How long what is on its way while no client runs may take to arrive.
 const SETTLE_MAX: Duration = Duration::from_secs(10);
 /// Maximum number of transactions that a run with `--check` records before it ends early: about
 /// what fits into memory.
@@ -116,13 +116,25 @@ impl Sites {
         Ok(sums)
     }
 
-    /// What is still on its way. The clients have ended.
+    /// What is still on its way. No client runs.
     fn unsettled(&mut self) -> Result<Unsettled, Failure> {
         let sites = self.ask(&Order::Settle, |answer| match answer {
             Answer::Unsettled(open) => Some(open),
             _ => None,
         })?;
         Ok(sites.into_iter().fold(Unsettled::default(), Unsettled::sum))
+    }
+
+    /// Waits until nothing is on its way, but not for ever. Returns what still is.
+    fn settle(&mut self, pair: Pair, clock: &Clock) -> Result<Unsettled, Failure> {
+        let begun = clock.raw();
+        loop {
+            let open = self.unsettled()?;
+            if open.is_nothing(pair) || clock.delta(begun, clock.raw()) >= SETTLE_MAX {
+                return Ok(open);
+            }
+            std::thread::sleep(POLL);
+        }
     }
 
     /// Closes the database, and writes to bare files what its logs wrote, if they were recorded.
@@ -182,6 +194,11 @@ pub fn run(
         ..Run::default()
     };
     let mut sites = Sites::start(workload, plan, pair)?;
+    if plan.cluster.is_some() {
+        // The run counts from what it finds, and a client that was killed may have left transactions
+        // that are decided later.
+        sites.settle(pair, &clock)?;
+    }
     run.load = load_all(&mut sites, &clock, progress, format!("loading {} for {side}", workload.name()))?;
     sites.tell(&Order::Begin(plan.concurrency, plan.rate))?;
 
@@ -245,12 +262,7 @@ pub fn run(
         }
         std::thread::sleep(POLL);
     }
-    let settling = clock.raw();
-    let mut open = sites.unsettled()?;
-    while !open.is_nothing(pair) && clock.delta(settling, clock.raw()) < SETTLE_MAX {
-        std::thread::sleep(POLL);
-        open = sites.unsettled()?;
-    }
+    let open = sites.settle(pair, &clock)?;
 
     // Figures.
     let figures = sites.ask(&Order::Finish, |answer| match answer {

@@ -285,9 +285,6 @@ impl World {
             }
             Load::Bench(workload) => {
                 self.clients_end();
-                // Under gts and vts a snapshot need not wait for what is in doubt, so the audit of
-                // these clients would not count it.
-                self.is_settled();
                 let file = self.scene.file();
                 let run = ["--duration", "300ms", "--warmup", "0s", "--quiet"];
                 done(&[&["bench", workload, "--cluster", path(&file)][..], &run].concat());
