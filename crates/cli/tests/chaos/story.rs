@@ -60,7 +60,7 @@ impl World {
         let load = match seed % 4 {
             0 => Load::Lists,
             1 => Load::Bench("smallbank --accounts 500 --distributed 30"),
-            2 => Load::Bench("tpcc --items 200 --customers 30 --warehouses 3"),
+            2 => Load::Bench("tpcc --items 200 --customers 30 --warehouses 4"),
             _ => Load::Bench("tpce --customers 2000 --home 500 --paper --daily-market 30"),
         };
         let shards = [&[1, 1, 1][..], &[1, 2, 1], &[2]][chance.below(3) as usize];
