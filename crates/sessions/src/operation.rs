@@ -55,6 +55,11 @@ impl Held {
         shard.shown(handle)
     }
 
+    /// The timestamp of the snapshot that it reads, if it reads one and the scheme has numbers.
+    pub(crate) fn snapshot(&self) -> Option<Timestamp> {
+        interactive(&*self.shard).snapshot(self.handle.as_ref()?)
+    }
+
     /// The number of the attempt.
     pub(crate) fn number(&mut self) -> u64 {
         let (shard, handle) = self.parts();

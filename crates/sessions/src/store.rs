@@ -366,12 +366,16 @@ impl Store for ShardStore {
         .await
     }
 
-    async fn commit(&self, transaction: Transaction) -> Result<(), Failure> {
+    fn snapshot(&self, transaction: &Transaction) -> Option<u64> {
+        transaction.held.as_ref()?.snapshot().map(|Timestamp(stamp)| stamp)
+    }
+
+    async fn commit(&self, transaction: Transaction) -> Result<Option<u64>, Failure> {
         let Transaction { held, reads_only, written, needs } = transaction;
         let Some(mut held) = held else { return Err(failure::is_over()) };
         if reads_only {
             self.give_back(held).await;
-            return Ok(());
+            return Ok(None);
         }
         if self.is_gone(&needs) {
             return Err(failure::unreachable(0));
@@ -389,7 +393,7 @@ impl Store for ShardStore {
         match self.answer(&mut ongoing, is_doubtful).await {
             Some(Ok(stamp)) => {
                 self.saw(stamp);
-                Ok(())
+                Ok(stamp.map(|Timestamp(stamp)| stamp))
             }
             Some(Err(abort)) => Err(self.failure(abort, false, &needs).await),
             None => Err(failure::in_doubt(self.since(begun))),

@@ -81,7 +81,7 @@ async fn all(
 async fn write(store: &ShardStore, key: &[u8], value: &[u8]) -> Result<(), Failure> {
     let mut transaction = store.begin(false).await?;
     store.put(&mut transaction, Space::Parted, key, Some(value)).await?;
-    store.commit(transaction).await
+    store.commit(transaction).await.map(drop)
 }
 
 fn state(failure: &Failure) -> String {
@@ -281,7 +281,7 @@ fn what_needs_a_node_that_is_gone_fails_soon() {
         states.push(state(&write(&store, &there, b"there").await.expect_err("it is out of reach")));
         let mut transaction = store.begin(false).await?;
         let copied = match store.put(&mut transaction, Space::Copied, b"name", Some(b"")).await {
-            Ok(()) => store.commit(transaction).await,
+            Ok(()) => store.commit(transaction).await.map(drop),
             failed => failed,
         };
         states.push(state(&copied.expect_err("a copy is out of reach")));

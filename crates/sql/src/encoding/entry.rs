@@ -78,10 +78,17 @@ pub fn row_key(table: &Table, index: &Index, key: &[u8], value: &[u8]) -> Result
         return Err(corrupted(format!("A key is not one of index \"{}\".", index.name)));
     }
     for part in &index.parts {
-        skip(part, key::type_at(table, part.column), &mut rest)?;
+        take(part, key::type_at(table, part.column), &mut rest)?;
     }
     row.extend_from_slice(rest.rest());
     Ok(row)
+}
+
+/// The values of an index's columns, of the key of an entry.
+pub fn read_values(table: &Table, index: &Index, key: &[u8]) -> Result<Vec<Datum>, SqlError> {
+    let mut rest = Bytes::new(key);
+    rest.slice(key::HEAD)?;
+    index.parts.iter().map(|part| take(part, key::type_at(table, part.column), &mut rest)).collect()
 }
 
 /// Appends the value of a column.
@@ -99,17 +106,18 @@ pub fn put(part: &IndexPart, oid: Oid, value: &Datum, out: &mut Vec<u8>) -> Resu
     Ok(())
 }
 
-fn skip(part: &IndexPart, oid: Oid, rest: &mut Bytes<'_>) -> Result<(), SqlError> {
+fn take(part: &IndexPart, oid: Oid, rest: &mut Bytes<'_>) -> Result<Datum, SqlError> {
     if rest.u8()? != order::PRESENT {
-        return Ok(());
+        return Ok(Datum::Null);
     }
     if !part.descending {
-        return order::take(oid, rest).map(drop);
+        return order::take(oid, rest);
     }
     let flipped: Vec<u8> = rest.rest().iter().map(|byte| !byte).collect();
     let mut inner = Bytes::new(&flipped);
-    order::take(oid, &mut inner)?;
-    rest.slice(flipped.len() - inner.rest().len()).map(drop)
+    let value = order::take(oid, &mut inner)?;
+    rest.slice(flipped.len() - inner.rest().len())?;
+    Ok(value)
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use super::recent::Recent;
 use super::reservations::{Reservations, Reserved};
 
 /// Bits of a session's number that tell the place.
@@ -40,6 +41,7 @@ struct Slot {
 /// The places of a node.
 pub struct Places {
     reservations: Reservations,
+    recent: Recent,
     node: u32,
     slots: Box<[Slot]>,
 }
@@ -50,7 +52,8 @@ impl Places {
     pub fn new(node: u16, count: usize) -> Arc<Places> {
         let count = count.min((1 << PLACE_BITS) - 1);
         let slots = (0..count).map(|_| Slot::default()).collect();
-        Arc::new(Places { reservations: Reservations::default(), node: u32::from(node.min(0x7ff)), slots })
+        let node = u32::from(node.min(0x7ff));
+        Arc::new(Places { reservations: Reservations::default(), recent: Recent::default(), node, slots })
     }
 
     /// A place, if one is free. Its client is told `told` bytes of the secret.
@@ -117,6 +120,11 @@ impl Place {
     /// What the session has reserved: nothing yet.
     pub(super) fn reserved(&self) -> Reserved {
         Reserved::new(Arc::clone(&self.places), self.pid())
+    }
+
+    /// What the node's sessions have written lately.
+    pub(super) fn recent(&self) -> &Recent {
+        &self.places.recent
     }
 
     /// The session's number.

@@ -21,18 +21,20 @@ use super::data::Data;
 use super::journal::Journal;
 use super::names::Name;
 use super::portal::{Portal, Prepared};
+use super::recent::Author;
 use super::reservations::Reserved;
 use super::running::UNITS_PER_TURN;
 use super::sequences::Sequences;
 use super::settings::Settings;
 use super::transaction::{Portals, Transaction};
-use super::{Closed, KEPT_BYTES_MAX, Line, Stop, Stream, World, conflict};
+use super::{Closed, KEPT_BYTES_MAX, Line, Stop, Stream, World};
+use crate::analyze::Catalog;
 use crate::catalog::Relation;
 use crate::catalog::pg::Objects;
 use crate::execute::fuel::Fuel;
 use crate::store::Store;
 use crate::types::Style;
-use crate::wire::backend;
+use crate::wire::backend::{self, Status};
 use crate::wire::frame::{self, Frame};
 use crate::wire::frontend::{Message, Target};
 use crate::{Severity, SqlError, SqlState};
@@ -78,6 +80,8 @@ pub(super) struct Session<'a, W: World> {
     pub(super) cache: Cache,
     /// Descriptors that it has met, with their bytes.
     pub(super) decoded: BTreeMap<Name, (Vec<u8>, Relation)>,
+    /// The session, to those whose rows it writes.
+    pub(super) author: Author,
     /// What its transaction has said.
     pub(super) journal: Journal,
     /// Whether the statement at hand has called a function that may give something else each time.
@@ -147,6 +151,7 @@ impl<'a, W: World> Session<'a, W> {
             cache: Cache::default(),
             decoded: BTreeMap::new(),
             reserved: place.reserved(),
+            author: Author { session: place.pid(), application: Arc::from("") },
             place,
             style: Style::default(),
             timeout_us: None,
@@ -196,7 +201,7 @@ impl<'a, W: World> Session<'a, W> {
             Ok(()) => None,
             Err(Stop::Closed) => return Err(Closed),
             Err(Stop::Error(error)) => Some(error),
-            Err(Stop::Conflict(why)) => Some(conflict(why)),
+            Err(Stop::Conflict(conflict)) => Some(conflict.error()),
         };
         match stopped {
             None => Ok(true),
@@ -332,6 +337,10 @@ impl<'a, W: World> Session<'a, W> {
         if self.generation != generation {
             self.generation = generation;
             self.style = self.settings.style();
+            let application = self.settings.setting("application_name").unwrap_or_default();
+            if *application != *self.author.application {
+                self.author.application = Arc::from(application);
+            }
             let timeout_ms = self.settings.number("statement_timeout");
             self.timeout_us = (timeout_ms > 0).then(|| timeout_ms.saturating_mul(US_PER_MS));
         }
@@ -398,7 +407,11 @@ impl<'a, W: World> Session<'a, W> {
     /// Tells what has changed, and that the session is ready.
     pub(super) fn ready<S: Stream>(&mut self, line: &mut Line<'_, S>) {
         self.settings.report(|name, value| backend::parameter_status(&mut line.out, name, value));
-        backend::ready(&mut line.out, self.transaction.status());
+        let status = self.transaction.status();
+        if status == Status::Idle {
+            self.journal.forget_ended();
+        }
+        backend::ready(&mut line.out, status);
         line.due = true;
     }
 }

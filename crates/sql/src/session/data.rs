@@ -42,8 +42,9 @@ pub(super) struct Open<T> {
 }
 
 impl<T> Open<T> {
-    fn new(transaction: T, reads_only: bool) -> Open<T> {
-        let trace = if reads_only { Trace::none() } else { Trace::new() };
+    /// One that reads this snapshot.
+    fn new(transaction: T, reads_only: bool, snapshot: Option<u64>) -> Open<T> {
+        let trace = if reads_only { Trace::none() } else { Trace::new(snapshot) };
         Open { transaction, reads_only, has_read: false, relations: BTreeMap::new(), objects: None, trace }
     }
 }
@@ -181,16 +182,24 @@ impl<W: World> Session<'_, W> {
     /// The transaction to read in.
     pub(super) async fn open(&mut self) -> Result<(), Stop> {
         if self.data.lost {
-            return Err(Stop::Conflict("the transaction was ended by the database before"));
+            return Err(Stop::Conflict("the transaction was ended by the database before".into()));
         }
         let reads_only = !self.transaction.is_block() && !self.data.is_shared || self.is_read_only();
         if !reads_only {
             self.leave_snapshot().await?;
         }
         if self.data.open.is_none() {
-            let transaction = self.world.store().begin(reads_only).await?;
-            self.data.open = Some(Open::new(transaction, reads_only));
+            self.begin_open(reads_only).await?;
         }
+        Ok(())
+    }
+
+    /// Begins the transaction.
+    async fn begin_open(&mut self, reads_only: bool) -> Result<(), Stop> {
+        let store = self.world.store();
+        let transaction = store.begin(reads_only).await?;
+        let snapshot = store.snapshot(&transaction);
+        self.data.open = Some(Open::new(transaction, reads_only, snapshot));
         Ok(())
     }
 
@@ -201,7 +210,7 @@ impl<W: World> Session<'_, W> {
         self.world.store().rollback(open.transaction).await;
         if open.has_read {
             self.data.lost = true;
-            return Err(Stop::Conflict("rows were read while the transaction was READ ONLY"));
+            return Err(Stop::Conflict("rows were read while the transaction was READ ONLY".into()));
         }
         Ok(())
     }
@@ -214,8 +223,7 @@ impl<W: World> Session<'_, W> {
         }
         self.leave_snapshot().await?;
         if self.data.open.is_none() {
-            let transaction = self.world.store().begin(false).await?;
-            self.data.open = Some(Open::new(transaction, false));
+            self.begin_open(false).await?;
         }
         Ok(())
     }
@@ -227,7 +235,9 @@ impl<W: World> Session<'_, W> {
     /// What an operation came to, whose failure ends the transaction.
     pub(super) fn outcome<T>(&mut self, result: Result<T, Failure>) -> Result<T, Stop> {
         result.map_err(|failure| {
-            self.data.open = None;
+            if let Some(open) = self.data.open.take() {
+                self.keep_trace(open.trace);
+            }
             self.data.lost = true;
             failure.into()
         })
@@ -369,11 +379,11 @@ impl<W: World> Session<'_, W> {
         let can_start_over = loaded.is_empty() && self.can_start_over();
         let Data { open, lost, leaves_rows, .. } = std::mem::replace(&mut self.data, Data::new());
         if lost {
-            return Err(Stop::Conflict("the transaction was ended by the database before"));
+            return Err(Stop::Conflict("the transaction was ended by the database before".into()));
         }
         if let Some(open) = open {
             let committed = match can_start_over {
-                true => self.world.store().commit(open.transaction).await.map_err(Stop::from),
+                true => self.commit_once(open).await,
                 false => self.commit_or_repeat(open).await,
             };
             if committed.is_err() {
@@ -384,6 +394,19 @@ impl<W: World> Session<'_, W> {
         self.reserved.release();
         if leaves_rows {
             self.sweep().await;
+        }
+        Ok(())
+    }
+
+    /// Commits the database's transaction, if others let it.
+    async fn commit_once(&mut self, open: Open<<W::Store as Store>::Transaction>) -> Result<(), Stop> {
+        let Open { transaction, trace, .. } = open;
+        match self.world.store().commit(transaction).await {
+            Ok(stamp) => self.note_writes(stamp, trace),
+            Err(failure) => {
+                self.keep_trace(trace);
+                return Err(failure.into());
+            }
         }
         Ok(())
     }

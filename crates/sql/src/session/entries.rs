@@ -35,7 +35,8 @@ impl<W: World> Session<'_, W> {
         for (key, value) in keys.into_iter().zip(values) {
             // At a snapshot each entry has its row, and what reads otherwise is refused when it
             // commits if the two are of different times.
-            let value = value.ok_or(Stop::Conflict("a row that an index has is not there any more"))?;
+            let value =
+                value.ok_or(Stop::Conflict("a row that an index has is not there any more".into()))?;
             pairs.push((key, value));
         }
         Ok((pairs, left))

@@ -22,7 +22,8 @@ use super::cache::Known;
 use super::conversation::Session;
 use super::portal::{Body, Portal, Prepared, Progress, Work};
 use super::statement::{Tries, is_query};
-use super::{Closed, Line, Stop, Stream, World, conflict};
+use super::trace::Trace;
+use super::{Closed, Line, Stop, Stream, World};
 use crate::functions::confused;
 use crate::parse::Statement;
 use crate::types::{Datum, Format};
@@ -80,6 +81,8 @@ pub(super) struct Journal {
     since_us: Option<i64>,
     /// How often it was run again.
     count: u32,
+    /// What the run has read that the database has ended last.
+    ended: Option<Trace>,
 }
 
 impl Journal {
@@ -92,7 +95,18 @@ impl Journal {
             generation: None,
             since_us: None,
             count: 0,
+            ended: None,
         }
+    }
+
+    /// What the run has read that the database has ended last.
+    pub(super) fn ended(&self) -> Option<&Trace> {
+        self.ended.as_ref()
+    }
+
+    /// Nobody will ask for that any more.
+    pub(super) fn forget_ended(&mut self) {
+        self.ended = None;
     }
 
     /// It is of this transaction from now on.
@@ -190,6 +204,12 @@ impl<W: World> Session<'_, W> {
         }
     }
 
+    /// The database has ended the transaction, which had read this.
+    pub(super) fn keep_trace(&mut self, trace: Trace) {
+        self.journal.turn_to(self.transaction.ended());
+        self.journal.ended = Some(trace);
+    }
+
     /// Whether a conflict can be met by starting again.
     pub(super) fn can_start_over(&mut self) -> bool {
         self.journal.turn_to(self.transaction.ended());
@@ -208,14 +228,17 @@ impl<W: World> Session<'_, W> {
     pub(super) async fn replay(&mut self, stopped: Stop) -> Result<(), Stop> {
         let mut why = match stopped {
             Stop::Conflict(why) if self.can_start_over() => why,
-            Stop::Conflict(why) => return Err(conflict(why).into()),
+            Stop::Conflict(why) => return Err(why.error().into()),
             stopped => return Err(stopped),
         };
         let now_us = self.worked_us();
         let since_us = *self.journal.since_us.get_or_insert(now_us);
+        // What the client has been told rests on what this run has read.
+        let open = self.data.open.as_mut().map(|open| std::mem::replace(&mut open.trace, Trace::none()));
+        let before = open.or(self.journal.ended.take());
         loop {
             if self.worked_us().saturating_sub(since_us) >= RETRIED_FOR_US {
-                return Err(conflict(why).into());
+                return Err(why.error().into());
             }
             self.start_over().await;
             let bound_us = FIRST_PAUSE_US << self.journal.count.min(DOUBLINGS);
@@ -232,7 +255,7 @@ impl<W: World> Session<'_, W> {
                 Err(Stop::Error(error)) if is_of_server(&error) => return Err(error.into()),
                 // An error is another answer, too.
                 Ok(false) | Err(Stop::Error(_)) => {
-                    return Err(conflict("rows that it has read were changed by others").into());
+                    return Err(self.conflict_between(before.as_ref()).error().into());
                 }
                 Err(Stop::Conflict(next)) => why = next,
                 Err(Stop::Closed) => return Err(Stop::Closed),

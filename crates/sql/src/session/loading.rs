@@ -125,7 +125,7 @@ impl<W: World> Session<'_, W> {
             })?;
             store.put(&mut drawing, Space::Copied, &key, Some(&write_next_id(next))).await?;
             match store.commit(drawing).await {
-                Ok(()) => {
+                Ok(_) => {
                     self.ids = id + 1..next;
                     return Ok(id);
                 }
@@ -219,7 +219,7 @@ impl<W: World> Session<'_, W> {
             let mut writing = store.begin(false).await?;
             if store.get(&mut writing, Space::Copied, &noted).await?.contains(&None) {
                 store.rollback(writing).await;
-                return Err(Stop::Conflict("rows that it had written were taken for left"));
+                return Err(Stop::Conflict("rows that it had written were taken for left".into()));
             }
             for number in &numbers {
                 let note = written_note(since_us);
@@ -229,7 +229,7 @@ impl<W: World> Session<'_, W> {
                 store.put(&mut writing, Space::Parted, key, value.as_deref()).await?;
             }
             match store.commit(writing).await {
-                Ok(()) => return Ok(()),
+                Ok(_) => return Ok(()),
                 Err(failure) => self.wait_after(failure, since_us).await?,
             }
         }
@@ -286,6 +286,7 @@ impl<W: World> Session<'_, W> {
         store.put(&mut leaving, Space::Copied, &key, None).await?;
         let left = left_key(Space::Parted, &number.to_be_bytes());
         store.put(&mut leaving, Space::Copied, &left, Some(&[])).await?;
-        store.commit(leaving).await
+        store.commit(leaving).await?;
+        Ok(())
     }
 }

@@ -17,6 +17,8 @@
 //! | `journal` | transactions that are run again |
 //! | `loading` | rows that nobody else can see yet |
 //! | `trace` | transactions of the database that are done again |
+//! | `conflicts`, `recent` | what a client is told of a conflict |
+//! | `stripes` | what all sessions of a node write to |
 //! | `reservations` | who of a node's sessions writes a row next |
 //! | `names` | descriptors that names stand for |
 //! | `data` | the database's transaction below the session's |
@@ -53,6 +55,7 @@
 mod cache;
 mod cancel;
 mod checking;
+mod conflicts;
 mod conversation;
 mod copy;
 mod cursors;
@@ -68,12 +71,14 @@ mod loading;
 mod login;
 mod names;
 mod portal;
+mod recent;
 mod references;
 mod reservations;
 mod running;
 mod sequences;
 mod settings;
 mod statement;
+mod stripes;
 #[cfg(test)]
 mod tests;
 mod trace;
@@ -86,10 +91,11 @@ use std::future::Future;
 use std::sync::Arc;
 
 pub use cancel::{Place, Places};
+use conflicts::Conflict;
 
+use crate::SqlError;
 use crate::store::{Failure, Store};
 use crate::wire::backend;
-use crate::{SqlError, SqlState};
 
 /// Bytes of replies that are held back at most before the session waits for the client.
 const OUT_BYTES_MAX: usize = 64 << 10;
@@ -154,8 +160,8 @@ pub async fn refuse<S: Stream>(stream: &mut S, error: &SqlError) {
 enum Stop {
     /// An error for the client.
     Error(SqlError),
-    /// The database has ended the transaction, which may be tried again. The text says why.
-    Conflict(&'static str),
+    /// The database has ended the transaction, which may be tried again.
+    Conflict(Conflict),
     /// There is no client.
     Closed,
 }
@@ -169,17 +175,10 @@ impl From<SqlError> for Stop {
 impl From<Failure> for Stop {
     fn from(failure: Failure) -> Stop {
         match failure {
-            Failure::Conflict(why) => Stop::Conflict(why),
+            Failure::Conflict(why) => Stop::Conflict(why.into()),
             Failure::Error(error) => Stop::Error(error),
         }
     }
-}
-
-/// The error of a transaction that is not tried again.
-fn conflict(why: &str) -> SqlError {
-    let error = "could not serialize access due to concurrent transactions";
-    let error = SqlError::new(SqlState::SERIALIZATION_FAILURE, error);
-    error.detail(format!("{why}.")).hint("The transaction might succeed if retried.")
 }
 
 impl From<Closed> for Stop {

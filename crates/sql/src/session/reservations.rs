@@ -255,7 +255,7 @@ impl<W: World> Session<'_, W> {
             }
             Answer::Circle => {
                 self.reserved.release();
-                return Err(Stop::Conflict("two transactions were waiting for each other"));
+                return Err(Stop::Conflict("two transactions were waiting for each other".into()));
             }
             Answer::Waits => {}
         }
@@ -275,11 +275,11 @@ impl<W: World> Session<'_, W> {
         self.waited_us += self.world.now_us().saturating_sub(since_us);
         if !waited? {
             self.reserved.release();
-            return Err(Stop::Conflict("two transactions may have been waiting for each other"));
+            return Err(Stop::Conflict("two transactions may have been waiting for each other".into()));
         }
         self.reserved.keys.insert(key.to_vec());
         match starts_over {
-            true => Err(Stop::Conflict("another transaction was writing the same row")),
+            true => Err(Stop::Conflict("another transaction was writing the same row".into())),
             // If the other one has not written after all, this one can still commit.
             false => Ok(()),
         }
@@ -306,7 +306,9 @@ impl<W: World> Session<'_, W> {
         // Others may have written it since the transaction began. It is told now, and not when the
         // transaction commits after it has done its work.
         if self.can_start_over() && self.is_outdated(space(&locked.table), key).await? {
-            return Err(Stop::Conflict("another transaction has written a row that was to be reserved"));
+            return Err(Stop::Conflict(
+                "another transaction has written a row that was to be reserved".into(),
+            ));
         }
         Ok(true)
     }

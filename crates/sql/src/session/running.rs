@@ -149,7 +149,7 @@ impl<W: World> Session<'_, W> {
             let (query, is_another) = (Rc::clone(query), self.data.is_left_to_write());
             self.open_to_write(&format!("SELECT {clause}")).await?;
             if is_another && !self.is_current(&query).await? {
-                return Err(Stop::Conflict("a table was changed meanwhile"));
+                return Err(Stop::Conflict("a table was changed meanwhile".into()));
             }
         }
         Ok(())

@@ -60,22 +60,51 @@ enum Deed {
     Put(Space, Vec<u8>, Option<Vec<u8>>),
 }
 
+/// What was read once more and is another one.
+pub(super) enum Difference {
+    /// A key.
+    Row(Space, Vec<u8>),
+    /// Something in a range.
+    Rows(Range),
+}
+
+impl Difference {
+    /// Whether a key is the one, or in the range.
+    pub(super) fn has(&self, space: Space, key: &[u8]) -> bool {
+        match self {
+            Difference::Row(of, row) => *of == space && row == key,
+            Difference::Rows(range) => {
+                let is_below = range.high.as_ref().is_none_or(|high| key < high.as_slice());
+                range.space == space && range.low.as_slice() <= key && is_below
+            }
+        }
+    }
+}
+
 /// What a transaction has read and written.
 pub(super) struct Trace {
     deeds: Vec<Deed>,
     bytes: usize,
     /// Whether that is all.
     is_whole: bool,
+    /// The timestamp of the snapshot that it reads, if it has one.
+    snapshot: Option<u64>,
 }
 
 impl Trace {
-    pub(super) fn new() -> Trace {
-        Trace { deeds: Vec::new(), bytes: 0, is_whole: true }
+    /// Of a transaction that reads this snapshot.
+    pub(super) fn new(snapshot: Option<u64>) -> Trace {
+        Trace { deeds: Vec::new(), bytes: 0, is_whole: true, snapshot }
     }
 
     /// It is of a transaction that nothing is in the way of.
     pub(super) fn none() -> Trace {
-        Trace { is_whole: false, ..Trace::new() }
+        Trace { is_whole: false, ..Trace::new(None) }
+    }
+
+    /// The timestamp of the snapshot that it reads, if it has one.
+    pub(super) fn snapshot(&self) -> Option<u64> {
+        self.snapshot
     }
 
     /// Whether there is room for so many bytes more.
@@ -138,13 +167,52 @@ impl Trace {
         }
     }
 
-    /// Does all of it in another transaction; none if something that is read is another now.
-    async fn repeat<W: World>(&self, world: &W) -> Result<Option<<W::Store as Store>::Transaction>, Failure> {
+    /// The first thing that another run of the same transaction has read differently. All that a
+    /// session does follows from what it has read, so up to there both did the same.
+    pub(super) fn difference(&self, again: &Trace) -> Option<Difference> {
+        for (deed, again) in self.deeds.iter().zip(&again.deeds) {
+            match (deed, again) {
+                (Deed::Got(space, keys, values), Deed::Got(again, other, found))
+                    if (space, keys) == (again, other) =>
+                {
+                    if values != found {
+                        return different(*space, keys, values, found);
+                    }
+                }
+                (Deed::Scanned(range, hash), Deed::Scanned(other, again))
+                    if (range.space, range.reverse) == (other.space, other.reverse) =>
+                {
+                    if range != other || !is_same(hash, again) {
+                        return Some(Difference::Rows(range.clone()));
+                    }
+                }
+                (Deed::Put(space, key, _), Deed::Put(again, other, _))
+                | (Deed::Needed(space, key), Deed::Needed(again, other))
+                    if (space, key) == (again, other) => {}
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    /// The keys that it has written.
+    fn written(self) -> impl Iterator<Item = (Space, Vec<u8>)> {
+        self.deeds.into_iter().filter_map(|deed| match deed {
+            Deed::Put(space, key, _) => Some((space, key)),
+            Deed::Got(..) | Deed::Scanned(..) | Deed::Needed(..) => None,
+        })
+    }
+
+    /// Does all of it in another transaction, or says what is read that is another now.
+    async fn repeat<W: World>(&self, world: &W) -> Result<Repeated<W>, Failure> {
         let store = world.store();
         let mut transaction = store.begin(false).await?;
         for (place, deed) in self.deeds.iter().enumerate() {
-            let is_same = match deed {
-                Deed::Got(space, keys, values) => store.get(&mut transaction, *space, keys).await? == *values,
+            let different = match deed {
+                Deed::Got(space, keys, values) => {
+                    let found = store.get(&mut transaction, *space, keys).await?;
+                    different(*space, keys, values, &found)
+                }
                 Deed::Scanned(range, hash) => {
                     let (mut again, mut left) = (Sha256::new(), Some(range.clone()));
                     while let Some(range) = left {
@@ -153,26 +221,46 @@ impl Trace {
                         left = rest;
                         world.pause().await;
                     }
-                    again.finalize() == hash.clone().finalize()
+                    (!is_same(hash, &again)).then(|| Difference::Rows(range.clone()))
                 }
                 Deed::Needed(space, key) => {
-                    store.get(&mut transaction, *space, std::slice::from_ref(key)).await? != [None]
+                    let found = store.get(&mut transaction, *space, std::slice::from_ref(key)).await?;
+                    (found == [None]).then(|| Difference::Row(*space, key.clone()))
                 }
                 Deed::Put(space, key, value) => {
                     store.put(&mut transaction, *space, key, value.as_deref()).await?;
-                    true
+                    None
                 }
             };
-            if !is_same {
+            if let Some(different) = different {
                 store.rollback(transaction).await;
-                return Ok(None);
+                return Ok(Err(different));
             }
             if place % REPEATED_PER_TURN == REPEATED_PER_TURN - 1 {
                 world.pause().await;
             }
         }
-        Ok(Some(transaction))
+        Ok(Ok(transaction))
     }
+}
+
+/// A transaction that was done again, or what keeps it from being the same.
+type Repeated<W> = Result<<<W as World>::Store as Store>::Transaction, Difference>;
+
+/// The first key that has another value.
+fn different(
+    space: Space,
+    keys: &[Vec<u8>],
+    values: &[Option<Vec<u8>>],
+    found: &[Option<Vec<u8>>],
+) -> Option<Difference> {
+    let mut all = keys.iter().zip(values.iter().zip(found));
+    let (key, _) = all.find(|(_, (value, found))| value != found)?;
+    Some(Difference::Row(space, key.clone()))
+}
+
+fn is_same(one: &Sha256, other: &Sha256) -> bool {
+    one.clone().finalize() == other.clone().finalize()
 }
 
 /// Whether a range that is read begins where another has ended.
@@ -202,7 +290,13 @@ impl<W: World> Session<'_, W> {
         open: Open<<W::Store as Store>::Transaction>,
     ) -> Result<(), Stop> {
         let Open { transaction, trace, .. } = open;
-        let Err(mut failure) = self.world.store().commit(transaction).await else { return Ok(()) };
+        let mut failure = match self.world.store().commit(transaction).await {
+            Ok(stamp) => {
+                self.note_writes(stamp, trace);
+                return Ok(());
+            }
+            Err(failure) => failure,
+        };
         let since_us = self.worked_us();
         for count in 0.. {
             let is_late = self.worked_us().saturating_sub(since_us) >= REPEATED_FOR_US;
@@ -215,15 +309,25 @@ impl<W: World> Session<'_, W> {
                 self.world.sleep(self.world.random() % bound_us).await;
             }
             let committed = match trace.repeat(self.world).await {
-                Ok(Some(transaction)) => self.world.store().commit(transaction).await,
-                Ok(None) => return Err(Stop::Conflict("rows that it has read were changed by others")),
+                Ok(Ok(transaction)) => self.world.store().commit(transaction).await,
+                Ok(Err(different)) => return Err(self.conflict_of(&different, trace.snapshot).into()),
                 Err(failure) => Err(failure),
             };
             match committed {
-                Ok(()) => return Ok(()),
+                Ok(stamp) => {
+                    self.note_writes(stamp, trace);
+                    return Ok(());
+                }
                 Err(next) => failure = next,
             }
         }
         Err(failure.into())
+    }
+
+    /// The transaction has committed: others may want to know what it has written.
+    pub(super) fn note_writes(&self, stamp: Option<u64>, trace: Trace) {
+        if let Some(stamp) = stamp {
+            self.place.recent().note(&self.author, stamp, trace.written());
+        }
     }
 }

@@ -95,7 +95,7 @@ impl<W: World> Session<'_, W> {
         };
         self.open_to_write(verb).await?;
         if !self.is_current(query).await? {
-            return Err(Stop::Conflict("a table was changed meanwhile"));
+            return Err(Stop::Conflict("a table was changed meanwhile".into()));
         }
         let rows = self.all_rows(query, run, deadline_us, line).await?;
         let mut writing = Writing { deadline_us, ..Writing::new(query, write, run) };
@@ -195,7 +195,7 @@ impl<W: World> Session<'_, W> {
                 continue;
             };
             if *unique == Unique::Primary && table.primary.is_empty() {
-                return Err(Stop::Conflict("a row got the hidden number of another"));
+                return Err(Stop::Conflict("a row got the hidden number of another".into()));
             }
             match (&on_conflict.action, expected.is_some()) {
                 (Resolution::Refuse, _) | (_, false) => {
@@ -235,7 +235,7 @@ impl<W: World> Session<'_, W> {
             None => {
                 let found = self.get(space(&table), std::slice::from_ref(&owner)).await?;
                 let found = found.into_iter().next().flatten();
-                let gone = Stop::Conflict("a row that an index has is not there any more");
+                let gone = Stop::Conflict("a row that an index has is not there any more".into());
                 stored_row(&table, &owner, &found.ok_or(gone)?)?
             }
         };

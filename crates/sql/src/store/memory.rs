@@ -148,9 +148,13 @@ impl Store for Memory {
         Ok(())
     }
 
-    async fn commit(&self, transaction: Transaction) -> Result<(), Failure> {
+    fn snapshot(&self, transaction: &Transaction) -> Option<u64> {
+        Some(transaction.version)
+    }
+
+    async fn commit(&self, transaction: Transaction) -> Result<Option<u64>, Failure> {
         if transaction.writes.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         let mut state = self.state();
         let ranges = transaction.read.iter().filter(|range| !is_empty(range));
@@ -176,7 +180,7 @@ impl Store for Memory {
             }
         }
         state.rows = Arc::new(rows);
-        Ok(())
+        Ok(Some(version))
     }
 
     async fn rollback(&self, _transaction: Transaction) {}

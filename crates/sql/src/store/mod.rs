@@ -88,8 +88,13 @@ pub trait Store {
         value: Option<&[u8]>,
     ) -> impl Future<Output = Result<(), Failure>>;
 
-    /// Commits.
-    fn commit(&self, transaction: Self::Transaction) -> impl Future<Output = Result<(), Failure>>;
+    /// The timestamp of the snapshot that a transaction reads; none if it reads what is newest, or
+    /// timestamps have no order that a number tells.
+    fn snapshot(&self, transaction: &Self::Transaction) -> Option<u64>;
+
+    /// Commits. Returns the timestamp, if the transaction has written and timestamps are numbers: a
+    /// snapshot sees what it has written if its own is not below.
+    fn commit(&self, transaction: Self::Transaction) -> impl Future<Output = Result<Option<u64>, Failure>>;
 
     /// Rolls back.
     fn rollback(&self, transaction: Self::Transaction) -> impl Future<Output = ()>;

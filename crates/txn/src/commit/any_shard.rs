@@ -149,6 +149,9 @@ pub trait InteractiveShard: AnyShard {
     /// See [`Transaction::follow`].
     fn follow(&self, txn: &mut TransactionHandle, seen: Timestamp);
 
+    /// See [`Transaction::snapshot`].
+    fn snapshot(&self, txn: &TransactionHandle) -> Option<Timestamp>;
+
     /// See [`Transaction::shown`].
     fn shown(&self, txn: &TransactionHandle) -> Option<Timestamp>;
 
@@ -563,6 +566,10 @@ impl<P: AnyPair + CompiledOperations> InteractiveShard for ShardEnv<P> {
 
     fn follow(&self, txn: &mut TransactionHandle, seen: Timestamp) {
         txn.of_mut::<P::Scheme>().follow(self, seen);
+    }
+
+    fn snapshot(&self, txn: &TransactionHandle) -> Option<Timestamp> {
+        txn.of::<P::Scheme>().snapshot()
     }
 
     fn shown(&self, txn: &TransactionHandle) -> Option<Timestamp> {

@@ -285,6 +285,11 @@ impl<S: Scheme> Transaction<S> {
         }
     }
 
+    /// The timestamp of the snapshot that it reads, if it reads one and the scheme has numbers.
+    pub fn snapshot(&self) -> Option<Timestamp> {
+        self.open.snapshot.as_ref().and_then(S::place)
+    }
+
     async fn done<P: Interactive<Scheme = S>, E: Env<P>, T>(
         &mut self,
         env: &E,

@@ -176,7 +176,7 @@ impl<W: World> Session<'_, W> {
                     limit = (limit / 2).max(1);
                     self.world.sleep((u64::from(tries) * 100).min(PAUSE_MAX_US)).await;
                 }
-                Err(Stop::Conflict(why)) => return Err(crate::session::conflict(why).into()),
+                Err(Stop::Conflict(conflict)) => return Err(conflict.error().into()),
                 Err(stop) => return Err(stop),
             }
             self.check_time(self.deadline_us())?;

@@ -263,7 +263,7 @@ impl<W: World> Session<'_, W> {
             }
             store.put(&mut reserving, Space::Parted, &key, Some(&state.to_bytes())).await?;
             match store.commit(reserving).await {
-                Ok(()) => return Ok(rows),
+                Ok(_) => return Ok(rows),
                 Err(Failure::Conflict(_)) => {}
                 Err(failure) => return Err(failure.into()),
             }
@@ -305,7 +305,8 @@ impl<W: World> Session<'_, W> {
         match changed {
             Ok(state) => {
                 store.put(&mut changing, Space::Parted, &key, Some(&state.to_bytes())).await?;
-                Ok(store.commit(changing).await?)
+                store.commit(changing).await?;
+                Ok(())
             }
             Err(error) => {
                 store.rollback(changing).await;

@@ -1,5 +1,6 @@
 //! Conversations: what a client sends, and all that it is answered.
 
+mod conflicts;
 mod constraints;
 mod extended;
 mod loading;

@@ -9,7 +9,7 @@ use super::{Still, ask_in, world_over};
 use crate::store::memory::Memory;
 
 /// A world in which statements have been run.
-fn begun(queries: &[&str]) -> (Still, Arc<Places>) {
+pub(super) fn begun(queries: &[&str]) -> (Still, Arc<Places>) {
     let (world, places) = (world_over(Memory::default()), Places::new(0, 4));
     let answers = ask_in(&world, &places, queries);
     assert!(answers.iter().all(|answer| !answer.starts_with('E')), "{answers:?}");
@@ -17,7 +17,7 @@ fn begun(queries: &[&str]) -> (Still, Arc<Places>) {
 }
 
 /// Lets another session run statements when one pauses for the second time.
-fn meanwhile(world: &Still, places: &Arc<Places>, queries: &'static [&'static str]) {
+pub(super) fn meanwhile(world: &Still, places: &Arc<Places>, queries: &'static [&'static str]) {
     let (other, places) = (world_over(world.store.clone()), Arc::clone(places));
     let mut pauses = 0;
     *world.during.borrow_mut() = Box::new(move || {
