@@ -18,6 +18,7 @@ use std::task::{Context, Poll};
 
 use plimsoll_txn::any_shard::{AnyShard, InteractiveShard, TransactionHandle};
 use plimsoll_txn::attempt::Attempt;
+use plimsoll_txn::interactive::AskedShards;
 use plimsoll_types::{Abort, Timestamp};
 
 /// A shard, for transactions whose operations come one by one.
@@ -58,6 +59,18 @@ impl Held {
     /// The timestamp of the snapshot that it reads, if it reads one and the scheme has numbers.
     pub(crate) fn snapshot(&self) -> Option<Timestamp> {
         interactive(&*self.shard).snapshot(self.handle.as_ref()?)
+    }
+
+    /// Counts from now on what its reads ask of shards.
+    pub(crate) fn count(&mut self) {
+        let (shard, handle) = self.parts();
+        shard.count(handle);
+    }
+
+    /// What its reads have asked of shards since that was to be counted, if it was.
+    pub(crate) fn counted(&mut self) -> Option<AskedShards> {
+        let (shard, handle) = self.parts();
+        shard.counted(handle)
     }
 
     /// The number of the attempt.

@@ -24,9 +24,10 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::Seq
 
 use plimsoll_runtime::real::Reach;
 use plimsoll_sql::SqlError;
-use plimsoll_sql::store::{Failure, Pair, Range, Space, Store};
+use plimsoll_sql::store::{Asked, Failure, Pair, Range, Space, Store};
 use plimsoll_txn::any_shard::AnyShard;
 use plimsoll_txn::attempt::Attempt;
+use plimsoll_txn::interactive::AskedShards;
 use plimsoll_txn::procedure::Scan;
 use plimsoll_txn::timestamp::Freshness;
 use plimsoll_types::{
@@ -368,6 +369,17 @@ impl Store for ShardStore {
 
     fn snapshot(&self, transaction: &Transaction) -> Option<u64> {
         transaction.held.as_ref()?.snapshot().map(|Timestamp(stamp)| stamp)
+    }
+
+    fn count(&self, transaction: &mut Transaction) {
+        if let Some(held) = &mut transaction.held {
+            held.count();
+        }
+    }
+
+    fn counted(&self, transaction: &mut Transaction) -> Option<Asked> {
+        let AskedShards { shards, requests } = transaction.held.as_mut()?.counted()?;
+        Some(Asked { shards: shards.len(), requests })
     }
 
     async fn commit(&self, transaction: Transaction) -> Result<Option<u64>, Failure> {

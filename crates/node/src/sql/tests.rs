@@ -11,7 +11,7 @@ use plimsoll_engine::{Cluster, Engine};
 use plimsoll_sessions::{NodeStore, ShardStore};
 use plimsoll_sql::catalog::{Column, Placement, Table};
 use plimsoll_sql::encoding::key;
-use plimsoll_sql::store::{Failure, Pair, Range, Space, Store};
+use plimsoll_sql::store::{Asked, Failure, Pair, Range, Space, Store};
 use plimsoll_sql::types::{Datum, Oid};
 use plimsoll_txn::any_shard::AnyShard;
 use plimsoll_types::{Key, Partitioning, RangePlace, ShardId};
@@ -203,6 +203,27 @@ fn a_transaction_that_is_dropped_leaves_nothing_behind() {
             store.get(&mut transaction, Space::Parted, &[row(1, 1), row(2, 1)]).await
         });
         assert_eq!(read, Ok(vec![Some(b"old".to_vec()), Some(b"new".to_vec())]), "{protocol}");
+    }
+}
+
+#[test]
+fn what_reads_ask_of_shards_is_counted() {
+    for protocol in ["occ", "two_pl"] {
+        let (engine, node) = alone(protocol, 2);
+        let counted = on(&engine, &node, 0, |store| async move {
+            let mut transaction = store.begin(false).await?;
+            let before = store.counted(&mut transaction);
+            store.count(&mut transaction);
+            let keys: Vec<Vec<u8>> = (0..64).map(|first| row(first, 0)).collect();
+            store.get(&mut transaction, Space::Parted, &keys).await?;
+            // What was read once is not asked for again.
+            store.get(&mut transaction, Space::Parted, &keys[..2]).await?;
+            let after = store.counted(&mut transaction);
+            store.rollback(transaction).await;
+            Ok::<_, Failure>((before, after))
+        });
+        let asked = Asked { shards: 2, requests: 1 };
+        assert_eq!(counted, Ok((None, Some(asked))), "{protocol}");
     }
 }
 

@@ -76,6 +76,8 @@ pub(super) struct Session<'a, W: World> {
     pub(super) statement_us: i64,
     /// How long it has waited for rows that others had reserved, in microseconds.
     pub(super) waited_us: i64,
+    /// How much of that was before the statement at hand.
+    pub(super) waited_before_us: i64,
     /// What it knows of texts.
     pub(super) cache: Cache,
     /// Descriptors that it has met, with their bytes.
@@ -169,6 +171,7 @@ impl<'a, W: World> Session<'a, W> {
             cursors: BTreeMap::new(),
             statement_us: 0,
             waited_us: 0,
+            waited_before_us: 0,
             journal: Journal::new(),
             has_called_volatile: Cell::new(false),
             skipping: false,
@@ -332,6 +335,7 @@ impl<'a, W: World> Session<'a, W> {
     /// A statement begins: there is a transaction, and what is made from settings is up to date.
     pub(super) fn start(&mut self) {
         self.has_called_volatile.set(false);
+        self.waited_before_us = self.waited_us;
         self.transaction.start(&self.settings, self.statement_us);
         let generation = self.settings.generation();
         if self.generation != generation {

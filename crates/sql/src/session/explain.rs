@@ -12,6 +12,7 @@ use super::{Stop, World};
 use crate::analyze::{self, Column, explain};
 use crate::execute::Step;
 use crate::functions::confused;
+use crate::store::{Asked, Store};
 use crate::types::{Datum, Oid};
 use crate::{SqlError, SqlState};
 
@@ -37,6 +38,17 @@ impl<W: World> Session<'_, W> {
             if query.write.is_some() {
                 return Err(analyze::unsupported("EXPLAIN ANALYZE of a statement that writes").into());
             }
+            if let Some(clause) = query.locks {
+                let is_another = self.data.is_left_to_write();
+                self.open_to_write(&format!("SELECT {clause}")).await?;
+                if is_another && !self.is_current(&query).await? {
+                    return Err(Stop::Conflict("a table was changed meanwhile".into()));
+                }
+            }
+            let deadline_us = self.deadline_us();
+            if let Some(open) = &mut self.data.open {
+                self.world.store().count(&mut open.transaction);
+            }
             let mut run = query.start(Vec::new());
             let (mut rows, mut fetches) = (0u64, 0u64);
             loop {
@@ -48,7 +60,9 @@ impl<W: World> Session<'_, W> {
                         let (pairs, left) = self.fetch(wanted).await?;
                         run.fetched(pairs, left);
                     }
-                    Step::Reserve(_) => run.reserved(true),
+                    Step::Reserve(reserve) => {
+                        run.reserved(self.reserve_for(reserve, deadline_us).await?);
+                    }
                     Step::Ask(question) => run.answered(self.answer_to(question).await?),
                     Step::End => break,
                 }
@@ -56,11 +70,35 @@ impl<W: World> Session<'_, W> {
             let ended_us = self.world.now_us();
             lines.push(format!("Rows: {rows}"));
             lines.push(format!("Reads of the store: {fetches}"));
+            lines.extend(self.measured());
             lines.push(format!("Planning Time: {}", milliseconds(planned_us - planning_us)));
             lines.push(format!("Execution Time: {}", milliseconds(ended_us - planned_us)));
         }
         let rows: Vec<Vec<Datum>> = lines.iter().map(|line| vec![Datum::text(line.as_str())]).collect();
         Ok(Work::Rows(vec![column()], rows.into_iter(), "EXPLAIN".to_owned()))
+    }
+}
+
+impl<W: World> Session<'_, W> {
+    /// What a statement has taken of the database, as lines: the snapshot that it reads, the shards
+    /// that it has asked, and how long it has waited for rows.
+    fn measured(&mut self) -> Vec<String> {
+        let store = self.world.store();
+        let open = self.data.open.as_mut();
+        let snapshot = open.as_ref().map(|open| store.snapshot(&open.transaction));
+        let asked = open.and_then(|open| store.counted(&mut open.transaction));
+        let mut lines = vec![match snapshot {
+            Some(Some(stamp)) => format!("Snapshot: {stamp}"),
+            Some(None) => "Snapshot: none, the newest rows are read".to_owned(),
+            None => "Snapshot: none yet".to_owned(),
+        }];
+        if let Some(Asked { shards, requests }) = asked {
+            lines.push(format!("Shards Asked: {shards}"));
+            lines.push(format!("Requests to Other Shards: {requests}"));
+        }
+        let waited_us = self.waited_us.saturating_sub(self.waited_before_us);
+        lines.push(format!("Waited for Reserved Rows: {}", milliseconds(waited_us)));
+        lines
     }
 }
 

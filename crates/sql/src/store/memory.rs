@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Failure, Pair, Range, Space, Store};
+use super::{Asked, Failure, Pair, Range, Space, Store};
 
 /// Pairs that a scan returns at a time.
 const BATCH: usize = 256;
@@ -150,6 +150,12 @@ impl Store for Memory {
 
     fn snapshot(&self, transaction: &Transaction) -> Option<u64> {
         Some(transaction.version)
+    }
+
+    fn count(&self, _transaction: &mut Transaction) {}
+
+    fn counted(&self, _transaction: &mut Transaction) -> Option<Asked> {
+        None
     }
 
     async fn commit(&self, transaction: Transaction) -> Result<Option<u64>, Failure> {

@@ -48,6 +48,15 @@ pub enum Failure {
     Error(SqlError),
 }
 
+/// What the reads of a transaction have asked of shards.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Asked {
+    /// The shards that were asked, the session's own one among them if it was.
+    pub shards: usize,
+    /// The requests that went to other shards than the session's.
+    pub requests: u64,
+}
+
 /// A database with transactions.
 ///
 /// A transaction reads a consistent snapshot with its own writes on top, and is serializable. One
@@ -91,6 +100,13 @@ pub trait Store {
     /// The timestamp of the snapshot that a transaction reads; none if it reads what is newest, or
     /// timestamps have no order that a number tells.
     fn snapshot(&self, transaction: &Self::Transaction) -> Option<u64>;
+
+    /// Counts from now on what the transaction's reads ask of shards.
+    fn count(&self, transaction: &mut Self::Transaction);
+
+    /// What its reads have asked of shards since that was to be counted; none if it was not, or the
+    /// database has no shards.
+    fn counted(&self, transaction: &mut Self::Transaction) -> Option<Asked>;
 
     /// Commits. Returns the timestamp, if the transaction has written and timestamps are numbers: a
     /// snapshot sees what it has written if its own is not below.

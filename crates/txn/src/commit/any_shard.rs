@@ -23,7 +23,7 @@ use crate::base::{Counters, OldestSnapshot};
 use crate::envelope::{Answer, Envelope};
 use crate::executable::{AnyProcedure, Executes};
 use crate::execute::CompiledSteps;
-use crate::interactive::{CompiledOperations, Rows, Step, Transaction};
+use crate::interactive::{AskedShards, CompiledOperations, Rows, Step, Transaction};
 use crate::messages::{self, Common, CommonReply, LoadOutcome, MoveOutcome};
 use crate::procedure::{Reads, Scan};
 use crate::read_only;
@@ -151,6 +151,12 @@ pub trait InteractiveShard: AnyShard {
 
     /// See [`Transaction::snapshot`].
     fn snapshot(&self, txn: &TransactionHandle) -> Option<Timestamp>;
+
+    /// See [`Transaction::count`].
+    fn count(&self, txn: &mut TransactionHandle);
+
+    /// See [`Transaction::counted`].
+    fn counted(&self, txn: &mut TransactionHandle) -> Option<AskedShards>;
 
     /// See [`Transaction::shown`].
     fn shown(&self, txn: &TransactionHandle) -> Option<Timestamp>;
@@ -570,6 +576,14 @@ impl<P: AnyPair + CompiledOperations> InteractiveShard for ShardEnv<P> {
 
     fn snapshot(&self, txn: &TransactionHandle) -> Option<Timestamp> {
         txn.of::<P::Scheme>().snapshot()
+    }
+
+    fn count(&self, txn: &mut TransactionHandle) {
+        txn.of_mut::<P::Scheme>().count();
+    }
+
+    fn counted(&self, txn: &mut TransactionHandle) -> Option<AskedShards> {
+        txn.of_mut::<P::Scheme>().counted()
     }
 
     fn shown(&self, txn: &TransactionHandle) -> Option<Timestamp> {

@@ -9,7 +9,7 @@
 //! The state moves freely between threads; every operation runs as a task on the coordinating
 //! shard.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::pin::Pin;
 
@@ -45,6 +45,18 @@ pub struct Transaction<S: Scheme> {
     read_only: bool,
     /// Why it has aborted; every later operation fails with the same reason.
     over: Option<Abort>,
+    /// What its reads have asked of shards, while that is counted.
+    asked: Option<AskedShards>,
+}
+
+/// What reads of a transaction have asked of shards. What a shard is asked a second time, since its
+/// answer was lost or the rows have moved, counts once.
+#[derive(Clone, Debug, Default)]
+pub struct AskedShards {
+    /// The shards, the transaction's own among them if it was asked.
+    pub shards: BTreeSet<ShardId>,
+    /// The requests to other shards than the transaction's own.
+    pub requests: u64,
 }
 
 /// The rows of a scan, in its order.
@@ -263,7 +275,7 @@ impl<S: Scheme> Transaction<S> {
             });
             open.snapshot = Some(snapshot);
         }
-        Ok(Transaction { open, held, read_only, over: None })
+        Ok(Transaction { open, held, read_only, over: None, asked: None })
     }
 
     /// This attempt.
@@ -288,6 +300,16 @@ impl<S: Scheme> Transaction<S> {
     /// The timestamp of the snapshot that it reads, if it reads one and the scheme has numbers.
     pub fn snapshot(&self) -> Option<Timestamp> {
         self.open.snapshot.as_ref().and_then(S::place)
+    }
+
+    /// Counts from now on what its reads ask of shards.
+    pub fn count(&mut self) {
+        self.asked = Some(AskedShards::default());
+    }
+
+    /// What its reads have asked of shards since that was to be counted, if it was.
+    pub fn counted(&mut self) -> Option<AskedShards> {
+        self.asked.take()
     }
 
     async fn done<P: Interactive<Scheme = S>, E: Env<P>, T>(
@@ -323,6 +345,12 @@ impl<S: Scheme> Transaction<S> {
             return Err(abort);
         }
         let now = env.local(|node| batches(node.base()));
+        if let Some(asked) = &mut self.asked {
+            for (shard, _) in &now {
+                asked.shards.insert(*shard);
+                asked.requests += u64::from(*shard != env.shard());
+            }
+        }
         let known = self.open.meet(env, now.iter().map(|(shard, _)| *shard));
         let result = match &self.open.snapshot {
             _ if !known => Err(Abort::Unknown),

@@ -2,6 +2,7 @@
 
 mod conflicts;
 mod constraints;
+mod explained;
 mod extended;
 mod loading;
 mod placement;
