@@ -23,7 +23,9 @@ use plimsoll_engine::{Cluster, Engine, NodeConfig};
 use plimsoll_page::help;
 use plimsoll_runtime::real::{Endpoint, Listening};
 use plimsoll_sessions::{Here, NodeStore, ShardStore};
+use plimsoll_sql::catalog::pg::ShownNode;
 use plimsoll_sql::session::Places;
+use plimsoll_types::ShardId;
 
 use crate::{bind, taken};
 
@@ -45,16 +47,42 @@ pub(crate) fn listen(address: &Endpoint, node: &NodeConfig) -> Result<Listening,
 pub(crate) fn serve(engine: &Engine, cluster: &Cluster, node: u16) {
     let Some(store) = node_store(engine, cluster) else { return };
     let places = Places::new(node, SESSIONS_MAX);
+    places.tell_nodes(nodes_of(engine, cluster, node));
     for shard in engine.shards() {
         let (places, store) = (places.clone(), store.clone());
         engine.spawn_on(shard, move |shard| async move {
             loop {
                 let stream = shard.accept().await;
                 let store = ShardStore::new(shard.clone(), store.clone());
-                let here = Here::new(shard.clone(), store, unguessable);
+                let here = Here::new(shard.clone(), store, unguessable).with_client(stream.peer());
                 shard.start(plimsoll_sessions::serve(stream, here, places.clone()));
             }
         });
+    }
+}
+
+/// Tells the nodes of the cluster, of which this is one, and to which of them it is connected.
+fn nodes_of(
+    engine: &Engine,
+    cluster: &Cluster,
+    node: u16,
+) -> impl Fn() -> Vec<ShownNode> + Send + Sync + use<> {
+    let (reach, nodes) = (engine.runtime().reach(), cluster.nodes.clone());
+    move || {
+        let mut first = 0;
+        let shown = |it: &NodeConfig| {
+            // Shards are numbered node by node.
+            let shard = ShardId(first);
+            first += u16::try_from(it.shards).unwrap_or(u16::MAX);
+            ShownNode {
+                id: it.id,
+                address: it.address.to_string(),
+                shards: it.shards,
+                is_connected: reach.is_connected(shard),
+                is_this: it.id == node,
+            }
+        };
+        nodes.iter().map(shown).collect()
     }
 }
 

@@ -10,6 +10,7 @@ mod failure;
 mod operation;
 mod store;
 
+use std::net::SocketAddr;
 use std::rc::Rc;
 
 use plimsoll_sql::session::World;
@@ -29,13 +30,19 @@ pub struct Here {
     shard: Rc<dyn AnyShard>,
     store: ShardStore,
     random: fn(u64) -> u64,
+    client: Option<SocketAddr>,
 }
 
 impl Here {
     /// This shard. A session's random numbers are what `random` makes of those of the shard, which
     /// could be guessed.
     pub fn new(shard: Rc<dyn AnyShard>, store: ShardStore, random: fn(u64) -> u64) -> Here {
-        Here { shard, store, random }
+        Here { shard, store, random, client: None }
+    }
+
+    /// The same for a session whose client is there.
+    pub fn with_client(self, client: SocketAddr) -> Here {
+        Here { client: Some(client), ..self }
     }
 }
 
@@ -52,6 +59,10 @@ impl World for Here {
 
     fn random(&self) -> u64 {
         (self.random)(self.shard.random())
+    }
+
+    fn client(&self) -> Option<SocketAddr> {
+        self.client
     }
 
     async fn pause(&self) {

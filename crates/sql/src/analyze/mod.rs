@@ -64,7 +64,7 @@ use std::sync::Arc;
 use pg_query::protobuf::{LimitOption, Node, ResTarget, SelectStmt, SetOperation, TypeName};
 use pg_query::{DeparseOptions, NodeEnum};
 
-use crate::catalog::pg::{Naming, Objects};
+use crate::catalog::pg::{Naming, NodeSight, Objects};
 use crate::catalog::{Relation, Sequence, Table};
 use crate::execute::Context;
 use crate::execute::evaluate::Shared;
@@ -204,6 +204,16 @@ pub trait Catalog {
     /// All settings.
     fn settings(&self) -> Vec<ShownSetting> {
         Vec::new()
+    }
+
+    /// What the session's node knows; none where nothing runs.
+    fn node(&self) -> Option<&dyn NodeSight> {
+        None
+    }
+
+    /// When the statement at hand has arrived, in microseconds since 2000-01-01.
+    fn now_us(&self) -> i64 {
+        0
     }
 
     /// What `pg_backend_pid()` says.

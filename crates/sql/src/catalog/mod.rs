@@ -1,6 +1,7 @@
 //! Tables: what is known of them, and where that is kept.
 
 pub mod descriptor;
+pub mod owners;
 pub mod pg;
 
 pub use descriptor::{

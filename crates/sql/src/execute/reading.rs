@@ -8,7 +8,7 @@ use super::evaluate::Env;
 use super::fuel::Halt;
 use super::trail::Trail;
 use crate::analyze::plan::Reading;
-use crate::catalog::pg::{Kept, Sight};
+use crate::catalog::pg::{Depends, Kept, Sight};
 
 /// The state of a reading.
 #[derive(Default)]
@@ -35,6 +35,10 @@ impl Read {
     fn begin(&self, reading: &Reading, env: &Env<'_>) -> Result<(Arc<Kept>, IntoIter<usize>), Halt> {
         let session = env.shared.context.catalog;
         let objects = session.objects()?;
+        if reading.relation.depends == Depends::Node {
+            // Another run would find other rows.
+            env.shared.context.volatile.set(true);
+        }
         let rows = objects.rows(reading.relation, &Sight { objects: &objects, session });
         let all = || (0..rows.count()).collect::<Vec<usize>>();
         let places = match &reading.equal {

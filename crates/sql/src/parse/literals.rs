@@ -34,6 +34,17 @@ pub struct Literal {
     pub minus: Option<usize>,
 }
 
+/// A text without its literals, as people read it: with `$1`, `$2` in their places.
+pub fn numbered(text: &str) -> String {
+    let mut parts = text.split(HOLE);
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.zip(1u32..).fold(first, |text, (part, place)| {
+        // What is behind a hole says of which kind the literal was.
+        let part = part.strip_prefix(['i', 's']).unwrap_or(part);
+        format!("{text}${place}{part}")
+    })
+}
+
 /// A text without its literals, and these; none if they cannot be told.
 pub fn taken_out(text: &str) -> Option<(String, Vec<Literal>)> {
     if text.len() > TEXT_MAX || text.contains(HOLE) {

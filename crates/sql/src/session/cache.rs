@@ -85,6 +85,7 @@ impl<W: World> Session<'_, W> {
             self.cache = Cache { generation, ..Cache::default() };
         }
         let Some((key, literals)) = literals::taken_out(text) else { return Found::Nothing };
+        self.show_normal(&key);
         match self.cache.plans.get(&key) {
             None => Found::Unknown(Unknown { key, literals, is_second: false }),
             Some(None) => Found::Unknown(Unknown { key, literals, is_second: true }),

@@ -11,11 +11,14 @@
 //! is just then being compared may still hit the new session; PostgreSQL has the same race with
 //! numbers of processes.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use super::recent::Recent;
 use super::reservations::{Reservations, Reserved};
+use super::showing::Shown;
+use super::statistics::Statistics;
+use crate::catalog::pg::{NodeSight, ShownNode};
 
 /// Bits of a session's number that tell the place.
 const PLACE_BITS: u32 = 20;
@@ -36,12 +39,18 @@ struct Slot {
     /// How many bytes of the secret the client was told.
     told: AtomicU64,
     secret: [AtomicU64; SECRET_WORDS],
+    shown: Shown,
 }
+
+/// Tells the nodes of a database.
+type TellsNodes = Box<dyn Fn() -> Vec<ShownNode> + Send + Sync>;
 
 /// The places of a node.
 pub struct Places {
     reservations: Reservations,
     recent: Recent,
+    statistics: Statistics,
+    nodes: OnceLock<TellsNodes>,
     node: u32,
     slots: Box<[Slot]>,
 }
@@ -53,7 +62,14 @@ impl Places {
         let count = count.min((1 << PLACE_BITS) - 1);
         let slots = (0..count).map(|_| Slot::default()).collect();
         let node = u32::from(node.min(0x7ff));
-        Arc::new(Places { reservations: Reservations::default(), recent: Recent::default(), node, slots })
+        Arc::new(Places {
+            reservations: Reservations::default(),
+            recent: Recent::default(),
+            statistics: Statistics::default(),
+            nodes: OnceLock::new(),
+            node,
+            slots,
+        })
     }
 
     /// A place, if one is free. Its client is told `told` bytes of the secret.
@@ -72,6 +88,27 @@ impl Places {
     /// How many rows sessions have reserved, and how many sessions wait for one.
     pub fn reserved(&self) -> usize {
         self.reservations.size()
+    }
+
+    /// Says how the nodes of the database are found, for sessions that want to see them.
+    pub fn tell_nodes(&self, nodes: impl Fn() -> Vec<ShownNode> + Send + Sync + 'static) {
+        // Who tells it twice tells the same.
+        let _ = self.nodes.set(Box::new(nodes));
+    }
+
+    /// The nodes of the database, as far as they are known.
+    pub(super) fn known_nodes(&self) -> Vec<ShownNode> {
+        self.nodes.get().map_or_else(Vec::new, |nodes| nodes())
+    }
+
+    /// What the statements have taken.
+    pub(super) fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+
+    /// What the sessions show of themselves.
+    pub(super) fn shown(&self) -> impl Iterator<Item = &Shown> {
+        self.slots.iter().map(|slot| &slot.shown)
     }
 
     /// What the sessions have reserved.
@@ -127,6 +164,21 @@ impl Place {
         &self.places.recent
     }
 
+    /// What the statements of the node's sessions have taken.
+    pub(super) fn statistics(&self) -> &Statistics {
+        self.places.statistics()
+    }
+
+    /// What the session shows of itself.
+    pub(super) fn shown(&self) -> Option<&Shown> {
+        self.slot().map(|slot| &slot.shown)
+    }
+
+    /// What the session's node knows.
+    pub(super) fn node(&self) -> &dyn NodeSight {
+        &*self.places
+    }
+
     /// The session's number.
     pub fn pid(&self) -> u32 {
         // A place's index is below 2^20 - 1.
@@ -156,6 +208,7 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         if let Some(slot) = self.slot() {
+            slot.shown.set(None);
             slot.told.store(0, Ordering::Relaxed);
             slot.taken.store(false, Ordering::Release);
         }

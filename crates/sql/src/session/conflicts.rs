@@ -10,7 +10,8 @@
 //! Example. `Key (id)=(5) of table "t" has changed since this transaction read it; session 7
 //! (application "bank") wrote it at timestamp 1234.`
 //!
-//! Left out: which row of a range that was read has changed, if no session of this node has written
+//! Left out: whether it is the row that the answer rests on, if several have changed that were read;
+//! and which row of a range that was read has changed, if no session of this node has written
 //! it, since of a range only a hash is kept.
 
 use std::borrow::Cow;
@@ -20,11 +21,11 @@ use super::conversation::Session;
 use super::recent::Write;
 use super::trace::{Difference, Trace};
 use super::{Stop, World};
-use crate::catalog::{Column, Index, Relation, Table};
+use crate::catalog::owners::{owner_of, shown_key};
+use crate::catalog::{Index, Relation, Table};
 use crate::encoding::bytes::Bytes;
 use crate::encoding::descriptor::descriptors_prefix;
-use crate::encoding::{entry, key, order};
-use crate::types::Datum;
+use crate::encoding::order;
 use crate::{SqlError, SqlState, Subject};
 
 /// What the client is told if it is not known which row it was.
@@ -172,40 +173,17 @@ impl<W: World> Session<'_, W> {
             return Some(Named::Definition(name()?, name()?));
         }
         let Named::Key(table, place, _) = self.keys_of(key)? else { return None };
-        let (positions, values): (Vec<u16>, Vec<Datum>) = match Named::index(&table, place) {
-            None => (table.primary.clone(), key::read_row_key(&table, key).ok()?),
-            Some(index) => (
-                index.parts.iter().map(|part| part.column).collect(),
-                entry::read_values(&table, index, key).ok()?,
-            ),
-        };
-        let columns = positions.iter().filter_map(|position| table.columns.get(usize::from(*position)));
-        let pairs: Vec<(&Column, &Datum)> = columns.zip(&values).collect();
-        let shown = match pairs.is_empty() {
-            true => String::new(),
-            false => {
-                let names: Vec<&str> = pairs.iter().map(|(column, _)| column.name.as_str()).collect();
-                format!("({})=({})", names.join(", "), self.shown(pairs.iter().copied(), "null").ok()?)
-            }
-        };
+        let shown = shown_key(&table, Named::index(&table, place), key, &self.style)?;
         Some(Named::Key(table, place, shown))
     }
 
     /// Whose keys begin as a key does, if the session knows the table.
     fn keys_of(&self, key: &[u8]) -> Option<Named> {
-        let number = u32::from_be_bytes(*key.first_chunk::<4>()?);
         let tables = self.decoded.values().filter_map(|(_, relation)| match relation {
             Relation::Table(table) => Some(table),
             Relation::Index(_) | Relation::Sequence(_) => None,
         });
-        for table in tables {
-            if table.rows == number {
-                return Some(Named::Key(Arc::clone(table), None, String::new()));
-            }
-            if let Some(place) = table.indexes.iter().position(|index| index.rows == number) {
-                return Some(Named::Key(Arc::clone(table), Some(place), String::new()));
-            }
-        }
-        None
+        let (table, place) = owner_of(tables, key)?;
+        Some(Named::Key(Arc::clone(table), place, String::new()))
     }
 }

@@ -26,9 +26,9 @@ use super::reservations::Reserved;
 use super::running::UNITS_PER_TURN;
 use super::sequences::Sequences;
 use super::settings::Settings;
+use super::showing::Begun;
 use super::transaction::{Portals, Transaction};
 use super::{Closed, KEPT_BYTES_MAX, Line, Stop, Stream, World};
-use crate::analyze::Catalog;
 use crate::catalog::Relation;
 use crate::catalog::pg::Objects;
 use crate::execute::fuel::Fuel;
@@ -78,6 +78,14 @@ pub(super) struct Session<'a, W: World> {
     pub(super) waited_us: i64,
     /// How much of that was before the statement at hand.
     pub(super) waited_before_us: i64,
+    /// The statement at hand.
+    pub(super) begun: Option<Begun>,
+    /// The same without its literals.
+    pub(super) normal: String,
+    /// Rows that it has returned or written.
+    pub(super) rows_done: u64,
+    /// How often statements, or their transactions, were run again.
+    pub(super) repeats: u64,
     /// What it knows of texts.
     pub(super) cache: Cache,
     /// Descriptors that it has met, with their bytes.
@@ -172,6 +180,10 @@ impl<'a, W: World> Session<'a, W> {
             statement_us: 0,
             waited_us: 0,
             waited_before_us: 0,
+            begun: None,
+            normal: String::new(),
+            rows_done: 0,
+            repeats: 0,
             journal: Journal::new(),
             has_called_volatile: Cell::new(false),
             skipping: false,
@@ -231,16 +243,37 @@ impl<'a, W: World> Session<'a, W> {
         line: &mut Line<'_, S>,
     ) -> Result<(), Stop> {
         if let Some(copying) = self.copying.take() {
-            return Box::pin(self.copy(copying, message, line)).await;
+            let result = Box::pin(self.copy(copying, message, line)).await;
+            self.show_end(&result);
+            return result;
         }
         match message {
             // In a box, because the future of every message would have its size.
-            Message::Query(text) => Box::pin(self.query(text, line)).await,
-            Message::Parse { name, text, types } => Box::pin(self.parse(name, text, types, line)).await,
-            Message::Execute { portal, limit } => Box::pin(self.execute(portal, limit, line)).await,
+            Message::Query(text) => {
+                self.show_statement(text, true);
+                let result = Box::pin(self.query(text, line)).await;
+                self.show_end(&result);
+                result
+            }
+            Message::Parse { name, text, types } => {
+                self.show_text(text);
+                Box::pin(self.parse(name, text, types, line)).await
+            }
+            Message::Execute { portal, limit } => {
+                let found = self.portals.get(portal);
+                let is_new = found.is_none_or(|portal| !portal.is_begun);
+                let text = found.map(|portal| Rc::clone(&portal.prepared.text));
+                self.show_statement(text.as_deref().unwrap_or_default(), is_new);
+                let result = Box::pin(self.execute(portal, limit, line)).await;
+                self.show_end(&result);
+                result
+            }
             Message::Sync => {
                 self.skipping = false;
-                self.finish_or_replay().await?;
+                let repeats = self.repeats;
+                let result = self.finish_or_replay().await;
+                self.show_ended(repeats, &result);
+                result?;
                 self.ready(line);
                 Ok(())
             }
@@ -306,6 +339,7 @@ impl<'a, W: World> Session<'a, W> {
             }
             Message::CopyDone => {
                 let tag = self.copy_done(&mut copying, line).await?;
+                self.count_rows(&tag);
                 if copying.rest.as_ref().is_some_and(|rest| rest.statements.len() == 0) {
                     self.finish().await?;
                 }
@@ -341,10 +375,7 @@ impl<'a, W: World> Session<'a, W> {
         if self.generation != generation {
             self.generation = generation;
             self.style = self.settings.style();
-            let application = self.settings.setting("application_name").unwrap_or_default();
-            if *application != *self.author.application {
-                self.author.application = Arc::from(application);
-            }
+            self.show_application();
             let timeout_ms = self.settings.number("statement_timeout");
             self.timeout_us = (timeout_ms > 0).then(|| timeout_ms.saturating_mul(US_PER_MS));
         }
@@ -411,10 +442,14 @@ impl<'a, W: World> Session<'a, W> {
     /// Tells what has changed, and that the session is ready.
     pub(super) fn ready<S: Stream>(&mut self, line: &mut Line<'_, S>) {
         self.settings.report(|name, value| backend::parameter_status(&mut line.out, name, value));
+        if self.generation != self.settings.generation() {
+            self.show_application();
+        }
         let status = self.transaction.status();
         if status == Status::Idle {
             self.journal.forget_ended();
         }
+        self.show_waiting(status);
         backend::ready(&mut line.out, status);
         line.due = true;
     }

@@ -199,6 +199,7 @@ impl<W: World> Session<'_, W> {
         let store = self.world.store();
         let transaction = store.begin(reads_only).await?;
         let snapshot = store.snapshot(&transaction);
+        self.show_transaction(snapshot);
         self.data.open = Some(Open::new(transaction, reads_only, snapshot));
         Ok(())
     }

@@ -246,6 +246,7 @@ impl<W: World> Session<'_, W> {
                 self.world.sleep(self.world.random() % bound_us).await;
             }
             self.journal.count += 1;
+            self.repeats += 1;
             self.check_time(self.deadline_us())?;
             let said = std::mem::take(&mut self.journal.said);
             let result = self.say_again(&said).await;
@@ -267,8 +268,11 @@ impl<W: World> Session<'_, W> {
     async fn say_again(&mut self, said: &[(Said, Vec<u8>)]) -> Result<bool, Stop> {
         let mut nobody = Nobody;
         let mut line = Line::new(&mut nobody);
+        let rows_done = self.rows_done;
         for (said, answer) in said {
-            self.say(said, &mut line).await?;
+            let done = self.say(said, &mut line).await;
+            self.rows_done = rows_done;
+            done?;
             let is_same = line.out == *answer && line.writes == 0;
             if !is_same && !planted(Mutant::JournalUnseen) {
                 return Ok(false);

@@ -115,7 +115,9 @@ fn begin<'a, W: World>(
     settings.report(|name, value| backend::parameter_status(out, name, value));
     backend::key(out, place.pid(), &place.secret());
     backend::ready(out, Status::Idle);
-    Ok(Session::new(world, place, settings))
+    let mut session = Session::new(world, place, settings);
+    session.show_begin();
+    Ok(session)
 }
 
 /// A name that is longer than names are is cut where a character begins.

@@ -17,6 +17,7 @@
 //! | `journal` | transactions that are run again |
 //! | `loading` | rows that nobody else can see yet |
 //! | `trace` | transactions of the database that are done again |
+//! | `showing`, `statistics` | what others see of a session, and what statements take |
 //! | `conflicts`, `recent` | what a client is told of a conflict |
 //! | `stripes` | what all sessions of a node write to |
 //! | `reservations` | who of a node's sessions writes a row next |
@@ -77,7 +78,9 @@ mod reservations;
 mod running;
 mod sequences;
 mod settings;
+mod showing;
 mod statement;
+mod statistics;
 mod stripes;
 #[cfg(test)]
 mod tests;
@@ -88,6 +91,7 @@ mod utility;
 mod writing;
 
 use std::future::Future;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 pub use cancel::{Place, Places};
@@ -129,6 +133,11 @@ pub trait World {
 
     /// 64 random bits that nobody can guess.
     fn random(&self) -> u64;
+
+    /// Where the client is, if that is known.
+    fn client(&self) -> Option<SocketAddr> {
+        None
+    }
 
     /// Lets others run.
     fn pause(&self) -> impl Future<Output = ()>;

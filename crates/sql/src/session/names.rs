@@ -15,7 +15,7 @@ use super::conversation::Session;
 use super::settings::Settings;
 use super::{Stop, World};
 use crate::analyze::{Catalog, Query, ShownSetting, analyze, unsupported};
-use crate::catalog::pg::{Naming, Objects};
+use crate::catalog::pg::{Naming, NodeSight, Objects};
 use crate::catalog::{PUBLIC, Relation, Table};
 use crate::encoding::descriptor::{descriptor_key, descriptors_prefix};
 use crate::encoding::key::after_prefix;
@@ -245,6 +245,8 @@ pub(super) struct Known<'a> {
     pub settings: &'a Settings,
     pub objects: Option<&'a Arc<Objects>>,
     pub backend: i32,
+    pub node: &'a dyn NodeSight,
+    pub now_us: i64,
 }
 
 impl Catalog for Known<'_> {
@@ -278,5 +280,13 @@ impl Catalog for Known<'_> {
 
     fn backend(&self) -> i32 {
         self.backend
+    }
+
+    fn node(&self) -> Option<&dyn NodeSight> {
+        Some(self.node)
+    }
+
+    fn now_us(&self) -> i64 {
+        self.now_us
     }
 }

@@ -21,6 +21,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::{Future, poll_fn};
+use std::ops::Bound;
 use std::pin::pin;
 use std::sync::{Arc, PoisonError};
 use std::task::Poll;
@@ -31,6 +32,7 @@ use super::cancel::Places;
 use super::conversation::Session;
 use super::{Stop, World};
 use crate::analyze::plan::Wait;
+use crate::catalog::pg::ShownLock;
 use crate::execute::lock::Reserve;
 use crate::execute::scan::space;
 use crate::store::{Space, Store};
@@ -52,6 +54,9 @@ const HELD_US: u64 = 100_000;
 
 /// The same if it cannot: then its client gets a serialization failure.
 const HELD_LAST_US: u64 = 1_000_000;
+
+/// Rows that are looked at before those that reserve some can go on.
+const SHOWN_AT_ONCE: usize = 1024;
 
 #[expect(clippy::disallowed_types, reason = "sessions of all shards of a node meet here")]
 type Lock<T> = std::sync::Mutex<T>;
@@ -91,6 +96,45 @@ impl Reservations {
     /// Rows that are reserved, and sessions that wait for one.
     pub(super) fn size(&self) -> usize {
         self.with(|table| table.rows.len() + table.waits.len())
+    }
+
+    /// All rows that are reserved. Sessions can reserve others while it looks.
+    pub(super) fn all(&self) -> Vec<ShownLock> {
+        let mut all: Vec<ShownLock> = Vec::new();
+        let lock = |(key, row): (&Vec<u8>, &Row)| ShownLock {
+            key: key.clone(),
+            holder: row.holder,
+            waiters: row.queue.iter().copied().collect(),
+        };
+        loop {
+            let from = all.last().map_or(Bound::Unbounded, |last| Bound::Excluded(&last.key));
+            let range = (from.map(Vec::as_slice), Bound::Unbounded);
+            let more: Vec<ShownLock> =
+                self.with(|table| table.rows.range::<[u8], _>(range).take(SHOWN_AT_ONCE).map(lock).collect());
+            if more.is_empty() {
+                return all;
+            }
+            all.extend(more);
+        }
+    }
+
+    /// How many rows each session has reserved, and which sessions wait for one.
+    pub(super) fn counts(&self) -> (BTreeMap<u32, usize>, BTreeSet<u32>) {
+        let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
+        let mut last: Option<Vec<u8>> = None;
+        loop {
+            let from = last.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+            let next = self.with(|table| {
+                let rows = table.rows.range::<[u8], _>((from, Bound::Unbounded)).take(SHOWN_AT_ONCE);
+                rows.inspect(|(_, row)| *counts.entry(row.holder).or_default() += 1)
+                    .last()
+                    .map(|it| it.0.clone())
+            });
+            if next.is_none() {
+                return (counts, self.with(|table| table.waits.keys().copied().collect()));
+            }
+            last = next;
+        }
     }
 
     /// Asks for a row, and for a place in its queue if it may wait.

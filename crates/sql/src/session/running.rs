@@ -97,7 +97,7 @@ impl<W: World> Session<'_, W> {
                     }
                 }
                 Step::End => {
-                    return Ok(Some(match work {
+                    let tag = match work {
                         Work::Rows(_, _, tag) | Work::Written(_, _, _, tag) | Work::Done(tag) => tag.clone(),
                         Work::Query(..) => format!("SELECT {rows}"),
                         Work::Copy(_, _, form) => {
@@ -108,9 +108,15 @@ impl<W: World> Session<'_, W> {
                             backend::copy_done(&mut line.out);
                             format!("COPY {rows}")
                         }
-                    }));
+                    };
+                    self.count_rows(&tag);
+                    return Ok(Some(tag));
                 }
             }
+        }
+        // What a statement that writes returns is counted at its end.
+        if let Work::Query(..) = work {
+            self.rows_done = self.rows_done.saturating_add(rows);
         }
         Ok(None)
     }
@@ -236,7 +242,13 @@ impl<W: World> Session<'_, W> {
     /// What a query may ask about the session.
     pub(super) fn known(&self) -> Known<'_> {
         let backend = i32::try_from(self.place.pid()).unwrap_or(i32::MAX);
-        Known { settings: &self.settings, objects: self.data.objects(), backend }
+        Known {
+            settings: &self.settings,
+            objects: self.data.objects(),
+            backend,
+            node: self.place.node(),
+            now_us: self.statement_us,
+        }
     }
 
     /// Calls with what a query may ask of the session.

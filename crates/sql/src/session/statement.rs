@@ -198,7 +198,8 @@ impl<W: World> Session<'_, W> {
     /// What is known before a statement is run for the first time.
     pub(super) fn tries<S: Stream>(&self, line: &Line<'_, S>) -> Tries {
         let since_us = self.worked_us();
-        Tries { since_us, count: 0, replies: line.out.len(), writes: line.writes }
+        let rows_done = self.rows_done;
+        Tries { since_us, count: 0, replies: line.out.len(), writes: line.writes, rows_done }
     }
 
     /// Undoes what a statement has done that is to be run again, or says why it is not: the client
@@ -217,11 +218,14 @@ impl<W: World> Session<'_, W> {
             return Err(stopped);
         }
         if !is_all || !self.transaction.is_single() {
+            self.rows_done = tries.rows_done;
             Box::pin(self.replay(stopped)).await?;
             line.out.truncate(tries.replies);
             return Ok(());
         }
         line.out.truncate(tries.replies);
+        self.repeats += 1;
+        self.rows_done = tries.rows_done;
         self.abandon().await;
         self.data.use_for(true);
         self.transaction.again(&self.settings);
@@ -277,6 +281,8 @@ pub(super) struct Tries {
     pub(super) replies: usize,
     /// How often replies were written before.
     pub(super) writes: u64,
+    /// Rows that what was before it has returned or written.
+    rows_done: u64,
 }
 
 /// Whether a statement is planned.

@@ -69,6 +69,15 @@ impl Postgres {
             assert!(server.process.try_wait().expect("a process").is_none(), "PostgreSQL has ended");
             thread::sleep(Duration::from_millis(50));
         }
+        // It has the schema that the database under test has besides PostgreSQL's.
+        for database in ["template1", "postgres"] {
+            let schema = "create schema plimsoll; grant usage on schema plimsoll to public";
+            let made = Command::new(programs.join("psql"))
+                .args(["-h", "127.0.0.1", "-p", &port.to_string(), "-U", "postgres", "-d", database])
+                .args(["-qc", schema])
+                .status();
+            assert!(made.expect("psql").success());
+        }
         Some(server)
     }
 }

@@ -1,6 +1,6 @@
-//! What runs: this session. Other sessions are not listed.
+//! What runs: the sessions of the node.
 
-use super::{NULL, Row, Sight, none, numbers, oid, relations, text};
+use super::{NULL, NodeSight, Row, ShownSession, Sight, int4, none, numbers, oid, relations, text};
 use crate::types::Datum;
 
 #[rustfmt::skip]
@@ -17,7 +17,7 @@ relations! { PG_CATALOG:
         from_sql BOOL, generic_plans INT8, custom_plans INT8;
     12090 12092 b'v' "pg_prepared_xacts" none:
         transaction XID, gid TEXT, prepared TIMESTAMPTZ, owner NAME, database NAME;
-    12222 12224 b'v' "pg_stat_activity" sessions (Session):
+    12222 12224 b'v' "pg_stat_activity" sessions (Node):
         datid OID, datname NAME, pid INT4, leader_pid INT4, usesysid OID, usename NAME,
         application_name TEXT, client_addr INET, client_hostname TEXT, client_port INT4,
         backend_start TIMESTAMPTZ, xact_start TIMESTAMPTZ, query_start TIMESTAMPTZ,
@@ -57,16 +57,34 @@ relations! { PG_CATALOG:
 
 /// `pg_stat_activity`
 fn sessions(sight: &Sight<'_>) -> Vec<Row> {
-    let mut row = vec![
-        oid(numbers::DATABASE),
-        text(sight.session.database()),
-        Datum::Int4(sight.session.backend()),
-        NULL,
-        oid(numbers::OWNER),
-        text(sight.session.user()),
-        text(sight.session.setting("application_name").unwrap_or_default()),
-    ];
-    row.resize(16, NULL);
-    row.extend([text("active"), NULL, NULL, NULL, NULL, text("client backend")]);
-    vec![row]
+    let time = |us: Option<i64>| us.map_or(NULL, Datum::TimestampTz);
+    let row = |it: ShownSession| {
+        let (kind, event) = if it.is_waiting { (text("Lock"), text("tuple")) } else { (NULL, NULL) };
+        vec![
+            oid(numbers::DATABASE),
+            text(it.database),
+            int4(it.pid),
+            NULL,
+            oid(numbers::OWNER),
+            text(it.user),
+            text(it.application),
+            NULL,
+            NULL,
+            it.client.map_or(NULL, |client| int4(client.port())),
+            time(Some(it.begun_us)),
+            time(it.transaction_us),
+            time(it.statement_us),
+            time(Some(it.changed_us)),
+            kind,
+            event,
+            text(it.state.name()),
+            NULL,
+            NULL,
+            NULL,
+            text(it.statement),
+            text("client backend"),
+        ]
+    };
+    let sessions = sight.session.node().map_or_else(Vec::new, NodeSight::sessions);
+    sessions.into_iter().map(row).collect()
 }

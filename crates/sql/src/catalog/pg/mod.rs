@@ -16,6 +16,7 @@
 //! | `keys` | indexes and constraints |
 //! | `sequences` | sequences |
 //! | `types`, `functions`, `cluster`, `activity`, `others` | the rest, by what it is about |
+//! | `plimsoll` | the schema of that name: what the node knows of itself |
 //! | `information`, `standard_keys` | `information_schema` |
 //! | `definitions` | text forms of indexes and constraints |
 
@@ -31,6 +32,7 @@ mod naming;
 pub mod numbers;
 mod objects;
 mod others;
+mod plimsoll;
 mod sequences;
 mod standard_keys;
 mod types;
@@ -42,6 +44,7 @@ use crate::types::{Array, Datum, Oid};
 
 pub use naming::{Naming, path_of};
 pub use objects::{Class, Kept, Objects};
+pub use plimsoll::{NodeSight, SessionState, ShownLock, ShownNode, ShownSession, ShownStatement};
 
 /// A row of a relation.
 pub type Row = Vec<Datum>;
@@ -72,7 +75,8 @@ pub struct CatalogRelation {
     pub row_type: u32,
     /// `r` of a table, `v` of a view.
     pub kind: u8,
-    /// Its schema: [`numbers::PG_CATALOG`] or [`numbers::INFORMATION_SCHEMA`].
+    /// Its schema: [`numbers::PG_CATALOG`], [`numbers::INFORMATION_SCHEMA`] or
+    /// [`numbers::PLIMSOLL`].
     pub schema: u32,
     /// Its name.
     pub name: &'static str,
@@ -93,6 +97,8 @@ pub enum Depends {
     Objects,
     /// On the session as well, and are made whenever they are read.
     Session,
+    /// On what the sessions of the node do: they are others each time.
+    Node,
 }
 
 impl PartialEq for CatalogRelation {
@@ -148,6 +154,7 @@ pub fn relations_of_all() -> impl Iterator<Item = &'static CatalogRelation> {
             cluster::RELATIONS,
             others::RELATIONS,
             activity::RELATIONS,
+            plimsoll::RELATIONS,
             information::RELATIONS,
             standard_keys::RELATIONS,
         ]

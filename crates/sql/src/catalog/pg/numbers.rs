@@ -13,6 +13,9 @@ pub const PUBLIC: u32 = 2200;
 /// The schema `information_schema`.
 pub const INFORMATION_SCHEMA: u32 = 13207;
 
+/// The schema `plimsoll`.
+pub const PLIMSOLL: u32 = 16_300;
+
 /// The role that all is owned by.
 pub const OWNER: u32 = 10;
 /// The current user, if it is not the owner.
@@ -86,11 +89,12 @@ pub fn schema_name(oid: u32) -> Option<&'static str> {
 }
 
 /// All schemas.
-pub const SCHEMAS: [(u32, &str); 4] = [
+pub const SCHEMAS: [(u32, &str); 5] = [
     (PG_TOAST, "pg_toast"),
     (PG_CATALOG, "pg_catalog"),
     (PUBLIC, "public"),
     (INFORMATION_SCHEMA, "information_schema"),
+    (PLIMSOLL, "plimsoll"),
 ];
 
 /// A column's number.

@@ -212,7 +212,7 @@ impl Objects {
         let kept = match relation.depends {
             Depends::Nothing => Some(FIXED.get_or_init(empty)),
             Depends::Objects => self.kept.as_ref(),
-            Depends::Session => None,
+            Depends::Session | Depends::Node => None,
         };
         match kept.and_then(|kept| kept.get(&relation.oid)) {
             Some(kept) => Arc::clone(kept.get_or_init(make)),

@@ -11,6 +11,7 @@ mod running;
 mod simple;
 mod start;
 mod transactions;
+mod views;
 mod writers;
 
 use std::cell::{Cell, RefCell};
