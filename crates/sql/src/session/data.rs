@@ -16,7 +16,6 @@ use super::names::Name;
 use super::references::Deferrals;
 use super::trace::Trace;
 use super::{Stop, World};
-use crate::analyze::Catalog;
 use crate::catalog::Relation;
 use crate::catalog::pg::Objects;
 use crate::encoding::descriptor::descriptors_prefix;
@@ -184,7 +183,7 @@ impl<W: World> Session<'_, W> {
         if self.data.lost {
             return Err(Stop::Conflict("the transaction was ended by the database before".into()));
         }
-        let reads_only = !self.transaction.is_block() && !self.data.is_shared || self.is_read_only();
+        let reads_only = !self.transaction.is_block() && !self.data.is_shared || self.settings.reads_only();
         if !reads_only {
             self.leave_snapshot().await?;
         }
@@ -227,10 +226,6 @@ impl<W: World> Session<'_, W> {
             self.begin_open(false).await?;
         }
         Ok(())
-    }
-
-    pub(super) fn is_read_only(&self) -> bool {
-        self.settings.setting("transaction_read_only").as_deref() == Some("on")
     }
 
     /// What an operation came to, whose failure ends the transaction.
@@ -437,7 +432,7 @@ impl<W: World> Session<'_, W> {
 
     /// Refuses to do something in a transaction that only reads.
     pub(super) fn refuse_reading(&self, statement: &str) -> Result<(), SqlError> {
-        if !self.is_read_only() {
+        if !self.settings.reads_only() {
             return Ok(());
         }
         let error = format!("cannot execute {statement} in a read-only transaction");

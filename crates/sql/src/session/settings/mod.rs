@@ -80,6 +80,8 @@ pub(super) struct Settings {
     /// How often anything has changed.
     generation: Cell<u64>,
     progress: Cell<Progress>,
+    /// Whether the transaction only reads, and at which generation that was so: every statement asks.
+    reads_only: Cell<(u64, bool)>,
     /// What the client has been told, and at which generation.
     reported: RefCell<(u64, BTreeMap<&'static str, String>)>,
 }
@@ -94,6 +96,7 @@ impl Settings {
             initial: BTreeMap::from([("session_authorization".to_owned(), user.to_owned())]),
             generation: Cell::new(1),
             progress: Cell::new(Progress::Fresh),
+            reads_only: Cell::default(),
             reported: RefCell::default(),
         }
     }
@@ -218,6 +221,17 @@ impl Settings {
     /// The value of a setting that counts something, in its own unit.
     pub(super) fn number(&self, name: &str) -> i64 {
         table::find(name).and_then(|setting| self.kept(setting).parse().ok()).unwrap_or(0)
+    }
+
+    /// Whether the transaction only reads.
+    pub(super) fn reads_only(&self) -> bool {
+        let (generation, reads_only) = self.reads_only.get();
+        if generation == self.generation() {
+            return reads_only;
+        }
+        let reads_only = self.setting("transaction_read_only").as_deref() == Some("on");
+        self.reads_only.set((self.generation(), reads_only));
+        reads_only
     }
 
     /// The value as it is kept.
