@@ -17,6 +17,10 @@ use plimsoll_page::terminal;
 
 use cli::{Cli, Command};
 
+/// Sessions of SQL make many small allocations.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Exit status of what Ctrl-C ended before it was done.
 #[cfg(feature = "sim")]
 const INTERRUPTED: i32 = 130;
