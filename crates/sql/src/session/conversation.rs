@@ -430,7 +430,10 @@ impl<'a, W: World> Session<'a, W> {
     /// A message has failed.
     async fn failed<S: Stream>(&mut self, error: &SqlError, line: &mut Line<'_, S>) {
         backend::error(&mut line.out, error);
-        self.note_other();
+        // What has failed to commit is over, and nothing was said in the transaction that comes next.
+        if self.transaction.is_block() {
+            self.note_other();
+        }
         self.forget_held();
         let portals = self.transaction.fail(&self.settings);
         self.end_portals(portals);

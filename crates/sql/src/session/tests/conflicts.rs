@@ -1,10 +1,12 @@
 //! What a client is told of the transaction that was in its way.
 
+use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::super::Places;
 use super::writers::{begun, meanwhile};
-use super::{Still, served};
+use super::{Still, ask_in, served, world_over};
 use crate::testing::{query, start};
 
 /// The details of the errors that queries are answered with.
@@ -120,4 +122,38 @@ fn a_definition_that_was_changed_is_named() {
     );
     let expected = "40001 t The definition of \"t\" has changed since this transaction read it";
     assert!(found.len() == 1 && found[0].starts_with(expected), "{found:?}");
+}
+
+/// A block that has failed as it was committed is over: the next one of the session is run again as
+/// if there had been none.
+#[test]
+fn a_conflict_is_no_burden_to_the_next_transaction() {
+    let (world, places) = begun(&TABLES);
+    let (other, others) = (world_over(world.store.clone()), Arc::clone(&places));
+    let (pauses, changes) = (Cell::new(0), Rc::new(Cell::new(0)));
+    let changed = Rc::clone(&changes);
+    *world.during.borrow_mut() = Box::new(move || {
+        pauses.set(pauses.get() + 1);
+        if pauses.get() % 20 == 2 {
+            changed.set(changed.get() + 1);
+            let answers = ask_in(&other, &others, &["update t set n = n + 1 where id = 5"]);
+            assert_eq!(answers, ["C UPDATE 1"]);
+        }
+    });
+    let block = ["begin", "select n from t where id = 5", PAUSE, "insert into t values (100)", "commit"];
+    let next = [
+        "begin",
+        "select count(*) from t where n >= 0",
+        PAUSE,
+        PAUSE,
+        "insert into t values (100)",
+        "commit",
+    ];
+    let answers = ask_in(&world, &places, &[&block[..], &next].concat());
+    assert!(changes.get() >= 2, "each of them is disturbed");
+    let errors: Vec<usize> = (0..answers.len()).filter(|at| answers[*at].starts_with('E')).collect();
+    let first_end = answers.iter().rposition(|answer| answer == "C BEGIN").expect("the second begins") - 1;
+    assert_eq!(errors, [first_end], "{answers:?}");
+    assert!(answers[first_end].starts_with("E ERROR 40001"), "{answers:?}");
+    assert_eq!(answers.last().map(String::as_str), Some("C COMMIT"));
 }
