@@ -1,6 +1,7 @@
-//! Every planted bug is caught by a sweep of seeds; the page about the simulator says by which one.
+//! Every planted bug is caught; the page about the simulator says in which world.
 //!
-//! `UPDATE_DOCS=1` writes the table anew.
+//! The world that the page names is run first, and others only if that one does not catch the bug
+//! any more. `UPDATE_DOCS=1` sweeps all from the first seed on, and writes the table anew.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -218,11 +219,11 @@ fn selection(mutant: Mutant) -> Selection {
 
 /// The line of a planted bug in the table; `None` if it is not caught, or if the world is not right
 /// without it.
-fn line(mutant: Mutant) -> Option<String> {
+fn line(mutant: Mutant, known: Option<u64>) -> Option<String> {
     let selection = selection(mutant);
     let healthy = Selection { mutant: None, ..selection.clone() };
     let fits = |violation: &&Violation| shows(mutant).is_none_or(|kind| violation.kind == kind);
-    let (seed, said, violations) = (0..SEEDS).find_map(|seed| {
+    let (seed, said, violations) = known.into_iter().chain(0..SEEDS).find_map(|seed| {
         let violations = run(&Plan::drawn(seed, &selection).unwrap(), None).violations;
         let said = violations.iter().find(fits)?.kind.clone();
         Some((seed, said, violations))
@@ -241,9 +242,23 @@ fn line(mutant: Mutant) -> Option<String> {
     Some(format!("| `{name}` | {description} | {} | {said} | {broken} |\n", seed + 1))
 }
 
+/// The seed of the world in which a table says that a planted bug is caught.
+fn seed_in(table: &str, mutant: Mutant) -> Option<u64> {
+    let named = format!("| `{}` |", mutant.name());
+    let line = table.lines().find(|line| line.starts_with(&named))?;
+    line.split('|').nth(3)?.trim().parse::<u64>().ok()?.checked_sub(1)
+}
+
 #[test]
 fn every_planted_bug_is_caught() {
     std::panic::set_hook(Box::new(|_| {}));
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/simulator.md");
+    let text = std::fs::read_to_string(&page).unwrap();
+    let (begin, end) = ("<!-- mutants: generated -->\n", "<!-- end -->");
+    let start = text.find(begin).unwrap() + begin.len();
+    let stop = start + text[start..].find(end).unwrap();
+    let updates = std::env::var_os("UPDATE_DOCS").is_some();
+    let known = |mutant| if updates { None } else { seed_in(&text[start..stop], mutant) };
     let mut table = String::from(
         "| planted bug | what it does | worlds until caught | what the checker said | seen while it ran |\n|---|---|---|---|---|\n",
     );
@@ -259,7 +274,7 @@ fn every_planted_bug_is_caught() {
     let look = || {
         let mut lines = Vec::new();
         while let Some(&mutant) = mutants.get(next.fetch_add(1, Relaxed)) {
-            lines.push((mutant, line(mutant)));
+            lines.push((mutant, line(mutant, known(mutant))));
         }
         lines
     };
@@ -279,12 +294,7 @@ fn every_planted_bug_is_caught() {
         println!("{table}");
         return;
     }
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/simulator.md");
-    let text = std::fs::read_to_string(&page).unwrap();
-    let (begin, end) = ("<!-- mutants: generated -->\n", "<!-- end -->");
-    let start = text.find(begin).unwrap() + begin.len();
-    let stop = start + text[start..].find(end).unwrap();
-    if std::env::var_os("UPDATE_DOCS").is_some() {
+    if updates {
         std::fs::write(&page, format!("{}{table}{}", &text[..start], &text[stop..])).unwrap();
     } else {
         assert_eq!(&text[start..stop], table, "run this test with UPDATE_DOCS=1");
