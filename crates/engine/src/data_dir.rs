@@ -76,7 +76,7 @@ pub(crate) struct DataDir {
 /// Whether a database goes back to one timestamp under a pair: if timestamps order all that its
 /// transactions do. What has started under ROCOCO has to be finished, and has no timestamp yet.
 pub fn has_cut(pair: Pair) -> bool {
-    pair.scheme == Scheme::Dst && pair.protocol != Protocol::Rococo
+    matches!(pair.scheme, Scheme::Dst | Scheme::Gts) && pair.protocol != Protocol::Rococo
 }
 
 impl Owner {

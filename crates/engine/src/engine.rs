@@ -834,7 +834,7 @@ impl Part {
             process_counter: process_counter.clone(),
             first_attempt,
             patience_ns: plimsoll_txn::timestamp::PATIENCE_NS,
-            logs: durability == Durability::Sync,
+            logs: durability != Durability::None,
         };
         let others: Vec<usize> = (0..process_count).filter(|&other| other != process).collect();
         // Without the oracle, which has no versions.
@@ -849,7 +849,8 @@ impl Part {
             let (layout, config, low_water) = (layout.clone(), config(shard), low_water.clone());
             let memory = memory.clone();
             let log = data.map(|data| (data.log_of(shard as u16), options.log));
-            let to_cut = data.is_some_and(DataDir::is_to_cut);
+            // The oracle's numbers outlive it, whatever becomes of the versions.
+            let to_cut = data.is_some_and(DataDir::is_to_cut) && shard != holders;
             let make = move || {
                 let mut base = Base::new(&layout, &config, low_water);
                 base.installs = options.record.then(Vec::new);

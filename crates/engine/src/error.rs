@@ -199,8 +199,8 @@ impl fmt::Display for OpenError {
             ),
             OpenError::NoCut(pair) => write!(
                 f,
-                "under {pair} a database cannot go back to one timestamp: choose occ, two_pl or client_2pc with dst, \
-                 or durability sync"
+                "under {pair} a database cannot go back to one timestamp: choose occ or two_pl with dst or \
+                 gts, client_2pc with dst, or durability sync"
             ),
             OpenError::NoDirectory(durability) => {
                 write!(f, "durability {durability} needs a directory: give one, or leave the durability out")

@@ -201,12 +201,13 @@ fn start_anew() -> String {
 /// Logs to which timestamp the database has gone back, if it has.
 fn say_what_is_lost(engine: &Engine) {
     let logs = engine.shards().filter_map(|shard| engine.status(shard).log);
-    let (mut cut, mut dropped) = (None, 0);
+    let (mut cut, mut cut_ns, mut dropped) = (None, None, 0);
     for log in logs {
-        (cut, dropped) = (cut.max(log.cut), dropped + log.dropped);
+        (cut, cut_ns, dropped) = (cut.max(log.cut), cut_ns.max(log.cut_ns), dropped + log.dropped);
     }
-    if let Some(cut) = cut.filter(|&cut| cut > Timestamp::ZERO) {
-        let seconds = engine.runtime().clock().now().0.saturating_sub(cut.0) as f64 / 1e9;
+    if cut.is_some_and(|cut| cut > Timestamp::ZERO) {
+        let now_ns = engine.runtime().clock().now().0;
+        let seconds = cut_ns.map(|cut_ns| now_ns.saturating_sub(cut_ns) as f64 / 1e9);
         tracing::info!(
             seconds_ago = seconds,
             dropped_versions = dropped,
@@ -287,7 +288,8 @@ fn log_trouble(shard: u16, failure: &str) -> String {
 }
 
 fn log_state(log: LogStatus, now: Timestamp) -> LogState {
-    let behind_ns = log.cut.filter(|&cut| cut < log.largest).map_or(0, |cut| now.0.saturating_sub(cut.0));
+    let behind = log.cut.filter(|&cut| cut < log.largest).and(log.cut_ns);
+    let behind_ns = behind.map_or(0, |cut_ns| now.0.saturating_sub(cut_ns));
     LogState {
         cut_lag_seconds: behind_ns as f64 / 1e9,
         reading: log.is_recovering,

@@ -368,8 +368,10 @@ fn refuse_with_logs(selection: &Selection) -> Result<(), String> {
             "rococo has no cut to go back to: choose another protocol, or --durability sync".to_owned()
         );
     }
-    if let Some(scheme) = selection.scheme.filter(|&scheme| selection.to_cut && scheme != "dst") {
-        return Err(format!("{scheme} has no cut to go back to: choose dst, or --durability sync"));
+    if let Some(scheme) =
+        selection.scheme.filter(|scheme| selection.to_cut && !["dst", "gts"].contains(scheme))
+    {
+        return Err(format!("{scheme} has no cut to go back to: choose dst or gts, or --durability sync"));
     }
     if selection.to_cut && selection.moves.is_some_and(|moves| moves > 0) {
         return Err(

@@ -259,7 +259,7 @@ impl Blueprint<'_> {
             process_counter: counters[self.plan.machine(shard)].clone(),
             first_attempt: 1,
             patience_ns: plan.patience_ns(),
-            logs: plan.logs && !plan.to_cut,
+            logs: plan.logs,
         };
         (0..=shards).map(config).collect()
     }
@@ -309,7 +309,7 @@ impl Blueprint<'_> {
                     }
                     // The oracle installs nothing.
                     _ if logs && shard == oracle => {
-                        base.log(Identity { database, shard: shard as u16, lineage: 0 }, LOG, to_cut);
+                        base.log(Identity { database, shard: shard as u16, lineage: 0 }, LOG, false);
                     }
                     // As a client's, it begins anew after a crash.
                     _ if to_cut => base.others_go_back(),

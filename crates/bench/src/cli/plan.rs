@@ -327,7 +327,7 @@ impl BenchArgs {
             && let Some(pair) = pairs.iter().find(|&&pair| !has_cut(pair))
         {
             refuse!(
-                "--compare-durability: under {pair} a database cannot go back to one timestamp; choose occ, two_pl or client_2pc with dst"
+                "--compare-durability: under {pair} a database cannot go back to one timestamp; choose occ or two_pl with dst or gts, or client_2pc with dst"
             );
         }
         if durabilities.len() < 2 {

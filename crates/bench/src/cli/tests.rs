@@ -204,21 +204,21 @@ fn durabilities_are_compared_on_a_disk_and_each_is_named_once() {
     );
     refuses(
         &format!("{kept} --scheme none --compare-durability none,async"),
-        "--compare-durability: under occ/none a database cannot go back to one timestamp; choose occ, two_pl or \
-         client_2pc with dst",
+        "--compare-durability: under occ/none a database cannot go back to one timestamp; choose occ or two_pl \
+         with dst or gts, or client_2pc with dst",
     );
     refuses(
         &format!(
             "{} --protocol rococo --compare-durability none,async",
             kept.replacen("smallbank", "tpcc", 1)
         ),
-        "--compare-durability: under rococo/dst a database cannot go back to one timestamp; choose occ, two_pl or \
-         client_2pc with dst",
+        "--compare-durability: under rococo/dst a database cannot go back to one timestamp; choose occ or two_pl \
+         with dst or gts, or client_2pc with dst",
     );
     refuses(
-        &format!("{kept} --scheme gts --compare-durability none,async"),
-        "--compare-durability: under occ/gts a database cannot go back to one timestamp; choose occ, two_pl or \
-         client_2pc with dst",
+        &format!("{kept} --scheme vts --compare-durability none,async"),
+        "--compare-durability: under occ/vts a database cannot go back to one timestamp; choose occ or two_pl \
+         with dst or gts, or client_2pc with dst",
     );
 }
 

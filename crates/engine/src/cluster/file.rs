@@ -103,7 +103,7 @@ pub(super) fn build(mut file: File, directory: &Path) -> Result<Cluster, Cluster
     if file.durability == Durability::Async && !has_cut(pair) {
         return content(format!(
             "durability = \"async\": a database goes back to one timestamp, and {} has none that order everything; \
-             choose the scheme dst, or \"sync\"",
+             choose the scheme dst or gts, or \"sync\"",
             pair.scheme
         ));
     }

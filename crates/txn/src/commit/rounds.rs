@@ -9,6 +9,8 @@ use crate::cut::{Next, PERIOD_NS};
 use crate::envelope::{Answer, Envelope};
 use crate::messages::{Comeback, Common, CommonReply};
 use crate::protocol::Protocol;
+use crate::read_only;
+use crate::timestamp::{Freshness, Scheme};
 
 /// A step of the way back of a shard that has read its log: asks all other shards how far theirs
 /// go, and begins an era with them, or serves.
@@ -75,8 +77,10 @@ pub(crate) fn begins<P: Protocol, E: Env<P>>(env: &E) {
     env.clone().spawn(async move {
         let mut known = env.local(|node| node.base().known_cut()).unwrap_or_default();
         loop {
-            let to = known.join(env.clock());
+            let shown = env.clock();
             env.sleep(PERIOD_NS).await;
+            let Some(passed) = passed(&env, shown).await else { continue };
+            let to = known.join(passed);
             let Some(largest) = close(&env, to, known).await else { continue };
             known = to;
             // All hear of the last cut.
@@ -88,6 +92,17 @@ pub(crate) fn begins<P: Protocol, E: Env<P>>(env: &E) {
             }
         }
     });
+}
+
+/// Where shards can close: what the clock showed a while ago or, if stamps are counted, what an
+/// oracle has published; `None` if it cannot be reached.
+async fn passed<P: Protocol, E: Env<P>>(env: &E, shown: Timestamp) -> Option<Timestamp> {
+    if P::Scheme::CLOCKED {
+        return Some(shown);
+    }
+    let (snapshot, held) = read_only::snapshot(env, Freshness::default()).await.ok()?;
+    held.inspect(|&held| env.local(|node| node.base().release(held)));
+    P::Scheme::place(&snapshot)
 }
 
 /// Has all shards close. Returns the largest stamp that any of them has logged; `None` if one

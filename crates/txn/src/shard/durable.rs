@@ -88,6 +88,7 @@ impl<S: Scheme> Base<S> {
             image_bytes: journal.images.bytes,
             since_image_bytes: journal.images.since,
             cut: self.known_cut(),
+            cut_ns: self.known_cut_ns(),
             era: self.era(),
             dropped: journal.cut.as_ref().map_or(0, |cut| cut.dropped),
             largest: journal.largest,

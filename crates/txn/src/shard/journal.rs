@@ -189,6 +189,10 @@ pub(super) struct Cut {
     pub(super) dropped: u64,
     /// All shards are known to have closed here on disk.
     pub(super) known: Timestamp,
+    /// Where the shard was asked to close last, and when, by its clock, in nanoseconds.
+    pub(super) asked_to: (Timestamp, u64),
+    /// The same of `known`.
+    pub(super) known_ns: u64,
     /// Where the shard is to close, once no owner of a lock may commit below.
     pub(super) closing: Option<Timestamp>,
     /// The entry that has said so last, until it is on disk.
@@ -281,6 +285,8 @@ pub struct LogStatus {
     /// If answers do not wait for the disk: all transactions with stamps up to here are on the
     /// disks of all shards.
     pub cut: Option<Timestamp>,
+    /// When that was, by the shard's clock, in nanoseconds; `None` if it is not known.
+    pub cut_ns: Option<u64>,
     /// How often the database has gone back to such a timestamp.
     pub era: u64,
     /// Versions that were gone on this shard when it last did.

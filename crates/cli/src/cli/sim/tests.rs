@@ -103,7 +103,7 @@ fn crashes_are_refused_where_no_machine_may_crash() {
     );
     refused(
         "sim --durability async --scheme none",
-        "none has no cut to go back to: choose dst, or --durability sync",
+        "none has no cut to go back to: choose dst or gts, or --durability sync",
     );
     refused(
         "sim --durability async --protocol rococo",
