@@ -246,7 +246,12 @@ async fn again<P: Protocol, E: Env<P>, R>(
 ) -> Result<R, ReadFailure> {
     let mut retries = 0;
     loop {
-        match read().await {
+        let result = read().await;
+        // What was read before is of another era.
+        if env.local(|node| node.base().is_over()) {
+            return Err(ReadFailure::Abort(Abort::Unknown));
+        }
+        match result {
             Err(ReadFailure::Elsewhere) if retries < RETRIES => retries += 1,
             result => return result,
         }

@@ -203,6 +203,7 @@ impl<S: Scheme> Base<S> {
     pub(crate) fn follows_era(&mut self) {
         if self.follows() {
             self.follows = Follows::Era;
+            self.receive_early();
         }
     }
 

@@ -616,13 +616,18 @@ impl<S: Scheme> Base<S> {
         }
         self.released.extend(journal.waiting.drain(..).map(|(_, ticket)| ticket));
         self.scheme.restored();
-        for (from, mut message) in take(&mut self.early) {
-            self.receive_scheme(from, &mut message);
-        }
+        self.receive_early();
         self.send_parcels();
     }
 
-    /// A message of the timestamp scheme has come. While the log is read it waits.
+    /// What has come of the timestamp scheme before the shard served.
+    pub(super) fn receive_early(&mut self) {
+        for (from, mut message) in take(&mut self.early) {
+            self.receive_scheme(from, &mut message);
+        }
+    }
+
+    /// A message of the timestamp scheme has come. It waits until the shard serves.
     pub(super) fn receive_scheme(&mut self, from: ShardId, message: &mut S::Message) {
         if !self.serves_transactions() {
             return self.early.push((from, message.clone()));
