@@ -126,6 +126,19 @@ fn a_database_that_does_not_wait_for_its_disk_goes_back_to_one_timestamp() {
 }
 
 #[test]
+fn a_client_that_is_over_reads_no_other_era_and_one_that_follows_hears_the_oracle() {
+    // A walk at a snapshot goes on with shards that have gone back to a cut; what the oracle has
+    // sent before a client's shard follows an era is lost, and the client waits for ever.
+    for seed in [183, 241, 287, 480] {
+        let knobs = vec![("crashes_per_s".to_owned(), "10".to_owned())];
+        let selection =
+            Selection { scheme: Some("gts"), logs: true, to_cut: true, knobs, ..Selection::default() };
+        let outcome = run(&Plan::drawn(seed, &selection).expect("the knob exists"), None);
+        assert_eq!(outcome.violations, [], "seed {seed}");
+    }
+}
+
+#[test]
 fn what_has_started_under_rococo_is_finished_by_those_who_come_back() {
     let (mut crashes, mut committed, mut from_images) = (0, 0, 0);
     for seed in 0..WORLDS {

@@ -195,8 +195,8 @@ pub fn run(
     };
     let mut sites = Sites::start(workload, plan, pair)?;
     if plan.cluster.is_some() {
-        // The run counts from what it finds, and a client that was killed may have left transactions
-        // that are decided later.
+        // The run counts from what it finds, and a client that was killed may have left
+        // transactions that are decided later.
         sites.settle(pair, &clock)?;
     }
     run.load = load_all(&mut sites, &clock, progress, format!("loading {} for {side}", workload.name()))?;

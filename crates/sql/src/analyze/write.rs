@@ -400,8 +400,8 @@ impl<'a> Analyzer<'a> {
         Ok(row)
     }
 
-    /// `RETURNING`: what it makes of a row, and what the client sees of that. `seen` are the columns
-    /// that it may name, of which the row has the first `width`.
+    /// `RETURNING`: what it makes of a row, and what the client sees of that. `seen` are the
+    /// columns that it may name, of which the row has the first `width`.
     fn returning(
         &mut self,
         width: usize,

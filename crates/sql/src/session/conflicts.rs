@@ -1,4 +1,4 @@
-//! What a client is told of a conflict: which row was in the way, and who has written it.
+//! The reason of a serialization failure: which row was in the way, and which session wrote it.
 //!
 //! A transaction that fails because of another has read something that is no longer so. The session
 //! finds out what that is by itself, from what the transaction has read ([`super::trace`]): when
@@ -10,8 +10,8 @@
 //! Example. `Key (id)=(5) of table "t" has changed since this transaction read it; session 7
 //! (application "bank") wrote it at timestamp 1234.`
 //!
-//! Left out: whether it is the row that the answer rests on, if several have changed that were read;
-//! and which row of a range that was read has changed, if no session of this node has written
+//! Left out: whether it is the row that the answer rests on, if several have changed that were
+//! read; and which row of a range that was read has changed, if no session of this node has written
 //! it, since of a range only a hash is kept.
 
 use std::borrow::Cow;
@@ -153,7 +153,7 @@ impl<W: World> Session<'_, W> {
         Conflict { why: Cow::Owned(why), subject: Some(Box::new(named.subject())) }
     }
 
-    /// Who has written something, and of a range what that is.
+    /// Names the session that wrote a key, and of a range the key as well.
     fn wrote(&self, write: &Write, is_range: bool) -> String {
         let Write { author, stamp, .. } = write;
         let application = match &*author.application {

@@ -430,7 +430,8 @@ impl<'a, W: World> Session<'a, W> {
     /// A message has failed.
     async fn failed<S: Stream>(&mut self, error: &SqlError, line: &mut Line<'_, S>) {
         backend::error(&mut line.out, error);
-        // What has failed to commit is over, and nothing was said in the transaction that comes next.
+        // What has failed to commit is over, and nothing was said in the transaction that comes
+        // next.
         if self.transaction.is_block() {
             self.note_other();
         }

@@ -38,13 +38,7 @@ impl<W: World> Session<'_, W> {
             if query.write.is_some() {
                 return Err(analyze::unsupported("EXPLAIN ANALYZE of a statement that writes").into());
             }
-            if let Some(clause) = query.locks {
-                let is_another = self.data.is_left_to_write();
-                self.open_to_write(&format!("SELECT {clause}")).await?;
-                if is_another && !self.is_current(&query).await? {
-                    return Err(Stop::Conflict("a table was changed meanwhile".into()));
-                }
-            }
+            self.open_to_lock(&query).await?;
             let deadline_us = self.deadline_us();
             if let Some(open) = &mut self.data.open {
                 self.world.store().count(&mut open.transaction);
@@ -77,9 +71,7 @@ impl<W: World> Session<'_, W> {
         let rows: Vec<Vec<Datum>> = lines.iter().map(|line| vec![Datum::text(line.as_str())]).collect();
         Ok(Work::Rows(vec![column()], rows.into_iter(), "EXPLAIN".to_owned()))
     }
-}
 
-impl<W: World> Session<'_, W> {
     /// What a statement has taken of the database, as lines: the snapshot that it reads, the shards
     /// that it has asked, and how long it has waited for rows.
     fn measured(&mut self) -> Vec<String> {

@@ -1,8 +1,8 @@
 //! Which session of a node has written a key lately, to tell a client who was in its way.
 //!
 //! A transaction that has committed notes the keys that it has written, with its timestamp, in the
-//! ring of its session's [stripe]. A transaction that fails because a key has changed looks into all
-//! of them. Nothing correct rests on it: sessions of other nodes note nothing here, large
+//! ring of its session's [stripe]. A transaction that fails because a key has changed looks into
+//! all of them. Nothing correct rests on it: sessions of other nodes note nothing here, large
 //! transactions note their first keys only, and what is old makes room for what is new.
 //!
 //! [stripe]: super::stripes
@@ -38,7 +38,7 @@ pub(super) struct Write {
     pub(super) space: Space,
     /// What was written.
     pub(super) key: Vec<u8>,
-    /// Who has written it.
+    /// The session that wrote it.
     pub(super) author: Author,
     /// The timestamp of the transaction.
     pub(super) stamp: u64,

@@ -149,14 +149,21 @@ impl<W: World> Session<'_, W> {
             let run = std::mem::replace(run, query.start(Vec::new()));
             *work = Work::Written(query, run, rows.into_iter(), tag);
         }
-        if let Work::Query(query, _) = work
-            && let Some(clause) = query.locks
-        {
-            let (query, is_another) = (Rc::clone(query), self.data.is_left_to_write());
-            self.open_to_write(&format!("SELECT {clause}")).await?;
-            if is_another && !self.is_current(&query).await? {
-                return Err(Stop::Conflict("a table was changed meanwhile".into()));
-            }
+        if let Work::Query(query, _) = work {
+            let query = Rc::clone(query);
+            self.open_to_lock(&query).await?;
+        }
+        Ok(())
+    }
+
+    /// The transaction of a query that reserves rows has to be one that writes, in which its tables
+    /// are still what they were.
+    pub(super) async fn open_to_lock(&mut self, query: &Query) -> Result<(), Stop> {
+        let Some(clause) = query.locks else { return Ok(()) };
+        let is_another = self.data.is_left_to_write();
+        self.open_to_write(&format!("SELECT {clause}")).await?;
+        if is_another && !self.is_current(query).await? {
+            return Err(Stop::Conflict("a table was changed meanwhile".into()));
         }
         Ok(())
     }

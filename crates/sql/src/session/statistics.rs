@@ -1,8 +1,9 @@
 //! What the statements of a node have taken, by their texts without literals.
 //!
-//! A session adds to the entries of its [stripe](super::stripes), and whoever looks adds up those of
-//! all stripes. A text that is new takes the place of the one with the fewest calls, so the memory
-//! of a stripe is bounded: [`ENTRIES_MAX`] texts of at most [`TEXT_MAX`] bytes.
+//! A session adds to the entries of its [stripe](super::stripes), and the view
+//! `plimsoll.statements` adds up those of all stripes. A text that is new takes the place of the
+//! one with the fewest calls, so the memory of a stripe is bounded: [`ENTRIES_MAX`] texts of at
+//! most [`TEXT_MAX`] bytes.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,8 @@
-//! What all sessions of a node write to, in parts, so that sessions of different shards seldom meet.
+//! What all sessions of a node write to is kept in parts, so that sessions of different shards
+//! seldom wait for each other.
 //!
-//! A session writes to the part that its number decides, behind a lock of its own. Whoever looks
-//! takes one lock after the other, so what is seen need not have been so at one moment.
+//! A session writes to the part that its number decides, behind a lock of its own. A reader takes
+//! one lock after the other, so what the reader sees need not have been so at one moment.
 
 use std::sync::PoisonError;
 

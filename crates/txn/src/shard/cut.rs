@@ -12,8 +12,8 @@
 //! no install at or below C can follow, and the shard logs `Closed{C}`. When that is on disk, so is
 //! every install at or below C. The cut is the largest C at which every shard has closed on disk.
 //!
-//! Under GTS nothing has to be waited for: what the oracle has published is installed on all shards,
-//! and no number below will be given out. So C is a number that it has published.
+//! Under GTS nothing has to be waited for: what the oracle has published is installed on all
+//! shards, and no number below will be given out. So C is a number that it has published.
 //!
 //! *Rounds.* The first shard asks all shards to close at what its clock showed [`PERIOD_NS`] before,
 //! and repeats that until no shard has a stamp above the cut. When a shard logs one later, it tells
@@ -129,8 +129,8 @@ impl<S: Scheme> Base<S> {
         Some(self.journal.as_ref()?.cut.as_ref()?.known)
     }
 
-    /// When what the cut has passed was committed, by the shard's clock, in nanoseconds; `None` if it
-    /// is not known.
+    /// When what the cut has passed was committed, by the shard's clock, in nanoseconds; `None` if
+    /// it is not known.
     pub(crate) fn known_cut_ns(&self) -> Option<u64> {
         let cut = self.journal.as_ref()?.cut.as_ref()?;
         let ns = if S::CLOCKED { cut.known.0 } else { cut.known_ns };

@@ -106,8 +106,8 @@ pub struct SchemeConfig {
     /// How long the shard waits for news of another process's transaction that holds locks there,
     /// in nanoseconds.
     pub patience_ns: u64,
-    /// Whether shards with data log and their answers wait for that, so that transactions outlive
-    /// processes.
+    /// Whether shards with data, and the oracle, log, so that transactions outlive processes, and
+    /// numbers that were given out are not given out again.
     pub logs: bool,
 }
 

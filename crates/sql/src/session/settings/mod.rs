@@ -80,7 +80,8 @@ pub(super) struct Settings {
     /// How often anything has changed.
     generation: Cell<u64>,
     progress: Cell<Progress>,
-    /// Whether the transaction only reads, and at which generation that was so: every statement asks.
+    /// Whether the transaction only reads, and at which generation that was so: every statement
+    /// asks.
     reads_only: Cell<(u64, bool)>,
     /// What the client has been told, and at which generation.
     reported: RefCell<(u64, BTreeMap<&'static str, String>)>,
