@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::Seq
 
 use plimsoll_runtime::real::Reach;
 use plimsoll_sql::SqlError;
-use plimsoll_sql::store::{Asked, Failure, Pair, Range, Space, Store};
+use plimsoll_sql::store::{Asked, Failure, Pair, Range, Space, Store, Write};
 use plimsoll_txn::any_shard::AnyShard;
 use plimsoll_txn::attempt::Attempt;
 use plimsoll_txn::interactive::AskedShards;
@@ -334,34 +334,42 @@ impl Store for ShardStore {
         Ok((pairs, rest))
     }
 
-    async fn put(
+    async fn put_all(
         &self,
         transaction: &mut Transaction,
         space: Space,
-        bytes: &[u8],
-        value: Option<&[u8]>,
+        writes: Vec<Write>,
     ) -> Result<(), Failure> {
         if transaction.reads_only {
             return Err(failure::is_read_only());
         }
-        let key = key(bytes, KEY_MAX)?;
-        let length = value.map_or(0, <[u8]>::len);
-        if length > VALUE_MAX {
-            return Err(Failure::Error(failure::too_long("row", length, VALUE_MAX)));
-        }
-        transaction.written.add(bytes.len() + length).map_err(Failure::Error)?;
         let table = self.table(space);
+        let mut accepted = Vec::with_capacity(writes.len());
+        for (bytes, value) in writes {
+            let key = key(&bytes, KEY_MAX)?;
+            let length = value.as_ref().map_or(0, Vec::len);
+            if length > VALUE_MAX {
+                return Err(Failure::Error(failure::too_long("row", length, VALUE_MAX)));
+            }
+            transaction.written.add(bytes.len() + length).map_err(Failure::Error)?;
+            accepted.push((key, value));
+        }
         self.note(transaction, || match space {
-            Space::Parted => vec![self.shard.home(table, &key)],
+            Space::Parted => accepted.iter().map(|(key, _)| self.shard.home(table, key)).collect::<Vec<_>>(),
             Space::Copied => self.shard.placement().holders().collect(),
         });
-        let value = value.map(<[u8]>::to_vec);
         self.operate(transaction, |mut held| async move {
             let (shard, handle) = held.parts();
-            let written = match value {
-                Some(value) => shard.put(handle, table.row(), &key, &value).await,
-                None => shard.delete(handle, table, &key).await,
-            };
+            let mut written = Ok(());
+            for (key, value) in accepted {
+                written = match value {
+                    Some(value) => shard.put(handle, table.row(), &key, &value).await,
+                    None => shard.delete(handle, table, &key).await,
+                };
+                if written.is_err() {
+                    break;
+                }
+            }
             (held, written)
         })
         .await

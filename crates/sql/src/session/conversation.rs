@@ -18,6 +18,7 @@ use super::cancel::Place;
 use super::copy::Copying;
 use super::cursors::Cursor;
 use super::data::Data;
+use super::definition::Sweep;
 use super::journal::Journal;
 use super::names::Name;
 use super::portal::{Portal, Prepared};
@@ -57,6 +58,8 @@ pub(super) struct Session<'a, W: World> {
     pub(super) data: Data<<W::Store as Store>::Transaction>,
     /// All tables, when they were last looked up.
     pub(super) objects: Option<Arc<Objects>>,
+    /// Rows that it removes when it has time.
+    pub(super) sweep: Sweep,
     /// Numbers for tables that it has drawn and not used.
     pub(super) ids: std::ops::Range<u32>,
     /// Numbers of sequences.
@@ -110,6 +113,7 @@ pub(super) async fn converse<S: Stream, W: World>(
 ) -> Result<(), Closed> {
     let ended = carry_out_all(&mut session, line, arrived).await;
     session.roll_back().await;
+    session.sweep_all().await;
     ended
 }
 
@@ -149,7 +153,7 @@ async fn carry_out_all<S: Stream, W: World>(
             line.flush().await?;
         }
         session.forget_names();
-        line.read(arrived).await?;
+        session.sweep_until(line.read(arrived)).await?;
         session.place.begin();
     }
 }
@@ -172,6 +176,7 @@ impl<'a, W: World> Session<'a, W> {
             copying: None,
             data: Data::new(),
             objects: None,
+            sweep: Sweep::default(),
             ids: 0..0,
             sequences: Sequences::default(),
             statements: BTreeMap::new(),

@@ -388,9 +388,7 @@ impl<W: World> Session<'_, W> {
             }
         }
         self.reserved.release();
-        if leaves_rows {
-            self.sweep().await;
-        }
+        self.sweep.is_due |= leaves_rows;
         Ok(())
     }
 

@@ -122,6 +122,9 @@ type Change = (usize, Option<Entry>, Option<Entry>);
 
 /// The entry of a row in each index; none if there is no row.
 fn entries(table: &Table, row: Option<(&[u8], &[Datum])>) -> Result<Vec<Option<Entry>>, SqlError> {
+    if table.indexes.is_empty() {
+        return Ok(Vec::new());
+    }
     let Some((key, row)) = row else { return Ok(vec![None; table.indexes.len()]) };
     let values = whole(table, row);
     table.indexes.iter().map(|index| entry::entry(table, index, &values, key).map(Some)).collect()

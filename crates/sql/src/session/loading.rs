@@ -221,13 +221,10 @@ impl<W: World> Session<'_, W> {
                 store.rollback(writing).await;
                 return Err(Stop::Conflict("rows that it had written were taken for left".into()));
             }
-            for number in &numbers {
-                let note = written_note(since_us);
-                store.put(&mut writing, Space::Copied, &note_key(*number), Some(&note)).await?;
-            }
-            for (key, value) in &waiting {
-                store.put(&mut writing, Space::Parted, key, value.as_deref()).await?;
-            }
+            let note = |number: &u32| (note_key(*number), Some(written_note(since_us)));
+            store.put_all(&mut writing, Space::Copied, numbers.iter().map(note).collect()).await?;
+            let writes = waiting.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
+            store.put_all(&mut writing, Space::Parted, writes).await?;
             match store.commit(writing).await {
                 Ok(_) => return Ok(()),
                 Err(failure) => self.wait_after(failure, since_us).await?,
@@ -265,7 +262,7 @@ impl<W: World> Session<'_, W> {
         for number in numbers {
             let _ = self.leave_noted(*number).await;
         }
-        self.sweep().await;
+        self.sweep.is_due = true;
     }
 
     /// The numbers under which something was written.

@@ -1,5 +1,6 @@
 //! `INSERT`, `UPDATE` and `DELETE`: what becomes of the rows of their query.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::conversation::Session;
@@ -65,6 +66,12 @@ impl<'a> Writing<'a> {
             changes: Changes::default(),
             deadline_us: None,
         }
+    }
+
+    /// Whether it may come to a row that it has written.
+    fn meets_own(&self) -> bool {
+        let Kind::Insert(on_conflict) = &self.write.kind else { return true };
+        matches!(on_conflict.action, Resolution::Update { .. })
     }
 
     /// How many rows are written.
@@ -189,9 +196,14 @@ impl<W: World> Session<'_, W> {
             let expected = conflicts().find(|(unique, _)| on_conflict.expects(*unique));
             let Some((unique, conflict)) = expected.or_else(|| conflicts().next()) else {
                 self.put_entries(&table, &key, &row).await?;
-                let stored = self.store_row(writing, key.clone(), row.clone()).await?;
-                taken.add(&table, key, &row, stored)?;
                 writing.changes.note(&table, None, Some(&row));
+                // No other row at hand has the same hidden number.
+                if table.primary.is_empty() && uniques.len() == 1 {
+                    self.store_row(writing, key, row).await?;
+                } else {
+                    let stored = self.store_row(writing, key.clone(), row.clone()).await?;
+                    taken.add(&table, key, &row, stored)?;
+                }
                 continue;
             };
             if *unique == Unique::Primary && table.primary.is_empty() {
@@ -319,8 +331,10 @@ impl<W: World> Session<'_, W> {
     ) -> Result<Vec<u8>, Stop> {
         let table = &writing.write.table;
         let stored = row::write_row(table, &whole(table, &row))?;
-        self.put(space(table), key.clone(), Some(&stored)).await?;
-        writing.touched.insert(key);
+        if writing.meets_own() {
+            writing.touched.insert(key.clone());
+        }
+        self.put(space(table), key, Some(&stored)).await?;
         self.done_with(writing, &row).await?;
         Ok(stored)
     }
@@ -349,15 +363,15 @@ impl<W: World> Session<'_, W> {
     }
 
     /// The key of a new row.
-    pub(super) fn new_key(
-        &self,
-        table: &Table,
-        row: &[Datum],
-        hidden: &mut Option<u64>,
-    ) -> Result<Vec<u8>, SqlError> {
-        if !table.primary.is_empty() {
-            return key::row_key(table, &whole(table, row));
+    fn new_key(&self, table: &Table, row: &[Datum], hidden: &mut Option<u64>) -> Result<Vec<u8>, SqlError> {
+        match table.primary.is_empty() {
+            true => Ok(self.next_hidden(table, hidden)),
+            false => key::row_key(table, &whole(table, row)),
         }
+    }
+
+    /// The key of a new row of a table without a primary key.
+    pub(super) fn next_hidden(&self, table: &Table, hidden: &mut Option<u64>) -> Vec<u8> {
         // By time, so that rows stay in the order in which they came, more or less; and by chance,
         // so that statements of one moment are apart. A number that is there already is a conflict.
         let number = hidden.unwrap_or_else(|| {
@@ -365,7 +379,7 @@ impl<W: World> Session<'_, W> {
             time << CHANCE_BITS | self.world.random() & ((1 << CHANCE_BITS) - 1)
         });
         *hidden = Some(number.wrapping_add(1));
-        Ok(key::hidden_key(table, number))
+        key::hidden_key(table, number)
     }
 
     /// The error of a key that is there already.
@@ -419,7 +433,10 @@ pub(super) fn live(table: &Table, row: Vec<Datum>) -> Row {
 }
 
 /// All columns, of those that are there.
-pub(super) fn whole(table: &Table, row: &[Datum]) -> Row {
+pub(super) fn whole<'a>(table: &Table, row: &'a [Datum]) -> Cow<'a, [Datum]> {
+    if table.columns.len() == row.len() && !table.columns.iter().any(|column| column.dropped) {
+        return Cow::Borrowed(row);
+    }
     let mut live = row.iter();
     let value = |dropped: bool| if dropped { None } else { live.next() };
     let dropped = table.columns.iter().map(|column| column.dropped);

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Asked, Failure, Pair, Range, Space, Store};
+use super::{Asked, Failure, Pair, Range, Space, Store, Write};
 
 /// Pairs that a scan returns at a time.
 const BATCH: usize = 256;
@@ -137,14 +137,13 @@ impl Store for Memory {
         Ok((pairs, left))
     }
 
-    async fn put(
+    async fn put_all(
         &self,
         transaction: &mut Transaction,
         space: Space,
-        key: &[u8],
-        value: Option<&[u8]>,
+        writes: Vec<Write>,
     ) -> Result<(), Failure> {
-        transaction.writes.insert((space, key.to_vec()), value.map(<[u8]>::to_vec));
+        transaction.writes.extend(writes.into_iter().map(|(key, value)| ((space, key), value)));
         Ok(())
     }
 

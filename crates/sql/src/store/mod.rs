@@ -38,6 +38,9 @@ pub struct Range {
 /// A key with its value.
 pub type Pair = (Vec<u8>, Vec<u8>);
 
+/// A key with the value that is written under it; none deletes what is there.
+pub type Write = (Vec<u8>, Option<Vec<u8>>);
+
 /// Why an operation was not done. The transaction is over.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Failure {
@@ -88,6 +91,14 @@ pub trait Store {
         range: Range,
     ) -> impl Future<Output = Result<(Vec<Pair>, Option<Range>), Failure>>;
 
+    /// Writes values, or deletes them, in this order.
+    fn put_all(
+        &self,
+        transaction: &mut Self::Transaction,
+        space: Space,
+        writes: Vec<Write>,
+    ) -> impl Future<Output = Result<(), Failure>>;
+
     /// Writes a value, or deletes it if there is none.
     fn put(
         &self,
@@ -95,7 +106,9 @@ pub trait Store {
         space: Space,
         key: &[u8],
         value: Option<&[u8]>,
-    ) -> impl Future<Output = Result<(), Failure>>;
+    ) -> impl Future<Output = Result<(), Failure>> {
+        self.put_all(transaction, space, vec![(key.to_vec(), value.map(<[u8]>::to_vec))])
+    }
 
     /// The timestamp of the snapshot that a transaction reads; none if it reads what is newest, or
     /// timestamps have no order that a number tells.

@@ -61,7 +61,7 @@ use crate::store::Space;
 use crate::{Severity, SqlError, SqlState};
 use elements::{Elements, Reader};
 use index::NewIndex;
-pub(super) use sweep::{left_key, note_key, written_note};
+pub(super) use sweep::{Sweep, left_key, note_key, written_note};
 
 /// Columns of a table at most.
 const COLUMNS_MAX: usize = 1_600;

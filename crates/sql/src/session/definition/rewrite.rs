@@ -2,13 +2,15 @@
 //! anew, under a new number, in the transaction of the statement.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use crate::analyze::conflict::Unique;
 use crate::analyze::plan::Expr;
 use crate::analyze::stored;
-use crate::catalog::Table;
+use crate::catalog::{Column, Table};
 use crate::encoding::{key, row};
+use crate::execute::rows::Row;
 use crate::execute::scan::space;
 use crate::session::conversation::Session;
 use crate::session::writing::live;
@@ -84,12 +86,14 @@ impl<W: World> Session<'_, W> {
                 let mut rows = Vec::with_capacity(pairs.len());
                 for pair in pairs {
                     let values = self.changed(&old, &table, &sources, &pair).await?;
-                    let seen = live(&table, values.clone());
-                    refuse_null(&table, &seen)?;
-                    for condition in &conditions {
-                        let held = self.evaluate(std::slice::from_ref(&condition.expr), &seen).await?;
-                        if held == [Datum::Bool(false)] {
-                            return Err(violated(&table, &condition.name).into());
+                    refuse_null(&table, &values)?;
+                    if !conditions.is_empty() {
+                        let seen = live(&table, values.clone());
+                        for condition in &conditions {
+                            let held = self.evaluate(std::slice::from_ref(&condition.expr), &seen).await?;
+                            if held == [Datum::Bool(false)] {
+                                return Err(violated(&table, &condition.name).into());
+                            }
                         }
                     }
                     rows.push(values);
@@ -129,7 +133,8 @@ impl<W: World> Session<'_, W> {
         (key, value): &Pair,
     ) -> Result<Vec<Datum>, Stop> {
         let mut values = row::read_row(old, key, value)?;
-        let seen = live(old, values.clone());
+        let computes = sources.iter().any(Option::is_some);
+        let seen = if computes { live(old, values.clone()) } else { Row::new() };
         values.resize(new.columns.len(), Datum::Null);
         for (value, source) in values.iter_mut().zip(sources) {
             if let Some(expr) = source {
@@ -154,28 +159,37 @@ impl<W: World> Session<'_, W> {
     ) -> Result<(), Stop> {
         let mut keyed = BTreeMap::new();
         for values in rows {
-            let seen = live(table, values.clone());
-            let key = self.new_key(table, &seen, hidden)?;
-            let stored = row::write_row(table, &values)?;
-            if keyed.insert(key, (stored, seen.clone())).is_some() {
-                return Err(not_unique(self.duplicate(table, Unique::Primary, &seen)).into());
+            let key = match table.primary.is_empty() {
+                true => self.next_hidden(table, hidden),
+                false => key::row_key(table, &values)?,
+            };
+            match keyed.entry(key) {
+                Entry::Vacant(vacant) => drop(vacant.insert(values)),
+                Entry::Occupied(_) => return Err(self.twice(table, values).into()),
             }
         }
         let keys: Vec<Vec<u8>> = keyed.keys().cloned().collect();
         let found = self.get(space(table), &keys).await?;
-        for ((key, (stored, seen)), found) in keyed.into_iter().zip(found) {
+        for ((key, values), found) in keyed.into_iter().zip(found) {
             if found.is_some() {
-                return Err(not_unique(self.duplicate(table, Unique::Primary, &seen)).into());
+                return Err(self.twice(table, values).into());
             }
+            let stored = row::write_row(table, &values)?;
             self.put(space(table), key, Some(&stored)).await?;
         }
         Ok(())
     }
+
+    /// The error of a row with the key of another.
+    fn twice(&self, table: &Table, values: Vec<Datum>) -> SqlError {
+        not_unique(self.duplicate(table, Unique::Primary, &live(table, values)))
+    }
 }
 
-fn refuse_null(table: &Table, row: &[Datum]) -> Result<(), SqlError> {
-    let missing = table.live().zip(row).find(|((_, column), value)| column.not_null && value.is_null());
-    let Some(((_, column), _)) = missing else { return Ok(()) };
+fn refuse_null(table: &Table, values: &[Datum]) -> Result<(), SqlError> {
+    let is_missing = |column: &Column, value: &Datum| !column.dropped && column.not_null && value.is_null();
+    let missing = table.columns.iter().zip(values).find(|(column, value)| is_missing(column, value));
+    let Some((column, _)) = missing else { return Ok(()) };
     let error = format!("column \"{}\" of relation \"{}\" contains null values", column.name, table.name);
     Err(SqlError::new(SqlState::NOT_NULL_VIOLATION, error).about(table.column_subject(&column.name)))
 }

@@ -1,4 +1,11 @@
 //! Rows that dropped tables have left.
+//!
+//! They are removed when the client has its answer, some at a time while it sends nothing, and to
+//! the end when it is gone.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
 
 use super::index::entries_prefix;
 use crate::catalog::{Sequence, Table};
@@ -8,6 +15,22 @@ use crate::execute::scan::space;
 use crate::session::conversation::Session;
 use crate::session::{Stop, World};
 use crate::store::{Failure, Pair, Range, Space, Store};
+
+/// Rows that a session removes when it has time.
+#[derive(Default)]
+pub(in crate::session) struct Sweep {
+    /// Whether it has to look what there is.
+    pub(in crate::session) is_due: bool,
+    /// What tells of them.
+    left: Vec<Vec<u8>>,
+}
+
+impl Sweep {
+    /// Whether there is nothing to do.
+    pub(in crate::session) fn is_over(&self) -> bool {
+        !self.is_due && self.left.is_empty()
+    }
+}
 
 impl<W: World> Session<'_, W> {
     /// Writes down that the rows of a table are to be removed when this has committed, and the
@@ -31,14 +54,66 @@ impl<W: World> Session<'_, W> {
         self.put(Space::Copied, left_key(space, &prefix), Some(&[])).await
     }
 
-    /// Removes rows that have been left, some at a time. If another session does so at the same
-    /// time, or the database is out of reach, the rows stay until the next table is dropped.
-    pub(in crate::session) async fn sweep(&self) {
-        // What keeps it from going on keeps nobody from anything.
-        let _ = self.try_sweep().await;
+    /// Waits for something, and removes rows that have been left until it is there.
+    pub(in crate::session) async fn sweep_until<T>(&mut self, awaited: impl Future<Output = T>) -> T {
+        let mut awaited = pin!(awaited);
+        while !self.sweep.is_over() {
+            let polled = poll_fn(|context| Poll::Ready(awaited.as_mut().poll(context)));
+            if let Poll::Ready(result) = polled.await {
+                return result;
+            }
+            self.sweep_some().await;
+            self.world.pause().await;
+        }
+        awaited.await
     }
 
-    async fn try_sweep(&self) -> Result<(), Failure> {
+    /// Removes all rows that have been left.
+    pub(in crate::session) async fn sweep_all(&mut self) {
+        while !self.sweep.is_over() {
+            self.sweep_some().await;
+            self.world.pause().await;
+        }
+    }
+
+    /// Removes some of the rows that have been left. If another session does so at the same time,
+    /// or the database is out of reach, the rows stay until the next table is dropped.
+    async fn sweep_some(&mut self) {
+        // What keeps it from going on keeps nobody from anything.
+        if self.try_sweep_some().await.is_err() {
+            self.sweep = Sweep::default();
+        }
+    }
+
+    async fn try_sweep_some(&mut self) -> Result<(), Failure> {
+        if std::mem::take(&mut self.sweep.is_due) {
+            return self.look_for_left().await;
+        }
+        let Some(entry) = self.sweep.left.last() else { return Ok(()) };
+        let store = self.world.store();
+        let (copied, prefix) = (entry.get(LEFT.len()), entry.get(LEFT.len() + 1..));
+        let mut is_done = true;
+        if let (Some(copied), Some(prefix)) = (copied, prefix) {
+            let space = if *copied == 1 { Space::Copied } else { Space::Parted };
+            let mut removing = store.begin(false).await?;
+            let (low, high) = (prefix.to_vec(), key::after_prefix(prefix));
+            let (rows, rest) = store.scan(&mut removing, Range { space, low, high, reverse: false }).await?;
+            let deletes = rows.into_iter().map(|(key, _)| (key, None)).collect();
+            store.put_all(&mut removing, space, deletes).await?;
+            is_done = rest.is_none();
+            if is_done {
+                store.put(&mut removing, Space::Copied, entry, None).await?;
+            }
+            store.commit(removing).await?;
+        }
+        if is_done {
+            self.sweep.left.pop();
+        }
+        Ok(())
+    }
+
+    /// Reads which rows have been left.
+    async fn look_for_left(&mut self) -> Result<(), Failure> {
         for (entry, note) in self.marked(NOTED).await? {
             let number = entry.last_chunk().map(|bytes| u32::from_be_bytes(*bytes));
             let noted_us = note.first_chunk().map(|bytes| i64::from_be_bytes(*bytes));
@@ -48,30 +123,7 @@ impl<W: World> Session<'_, W> {
                 self.leave_noted(number).await?;
             }
         }
-        let store = self.world.store();
-        for (entry, _) in self.marked(LEFT).await? {
-            let (Some(copied), Some(prefix)) = (entry.get(LEFT.len()), entry.get(LEFT.len() + 1..)) else {
-                continue;
-            };
-            let space = if *copied == 1 { Space::Copied } else { Space::Parted };
-            loop {
-                self.world.pause().await;
-                let mut removing = store.begin(false).await?;
-                let (low, high) = (prefix.to_vec(), key::after_prefix(prefix));
-                let (rows, left) =
-                    store.scan(&mut removing, Range { space, low, high, reverse: false }).await?;
-                for (key, _) in &rows {
-                    store.put(&mut removing, space, key, None).await?;
-                }
-                if left.is_none() {
-                    store.put(&mut removing, Space::Copied, &entry, None).await?;
-                }
-                store.commit(removing).await?;
-                if left.is_none() {
-                    break;
-                }
-            }
-        }
+        self.sweep.left = self.marked(LEFT).await?.into_iter().map(|(entry, _)| entry).collect();
         Ok(())
     }
 

@@ -60,8 +60,8 @@ impl Changes {
         if table.references.is_empty() && table.referrers.is_empty() {
             return;
         }
-        let before = before.map(|row| whole(table, row));
-        let after = after.map(|row| whole(table, row));
+        let before = before.map(|row| whole(table, row).into_owned());
+        let after = after.map(|row| whole(table, row).into_owned());
         self.noted += 1;
         for (place, reference) in table.references.iter().enumerate() {
             let key = |row: &Row| Key(values_of(row, &reference.columns));
