@@ -12,9 +12,12 @@ mod store;
 
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 
-use plimsoll_sql::session::World;
+use plimsoll_sql::session::{Places, Teller, World};
 use plimsoll_txn::any_shard::AnyShard;
+use plimsoll_txn::base::Ear;
+use plimsoll_types::ShardId;
 
 pub use client::serve;
 pub use store::{NodeStore, ShardStore, Transaction};
@@ -65,6 +68,15 @@ impl World for Here {
         self.client
     }
 
+    fn keeper(&self, key: &[u8]) -> Option<u16> {
+        self.store.keeper(key).map(|ShardId(shard)| shard)
+    }
+
+    fn teller(&self) -> Option<Teller> {
+        let shard = (!self.store.is_alone()).then(|| self.shard.clone())?;
+        Some(Rc::new(move |to, bytes| shard.tell(ShardId(to), bytes)))
+    }
+
     async fn pause(&self) {
         self.shard.pause().await;
     }
@@ -72,4 +84,27 @@ impl World for Here {
     async fn sleep(&self, us: u64) {
         self.shard.sleep(us.min(SLEEP_US_MAX) * 1_000).await;
     }
+}
+
+/// Hears for a node's sessions what those of others say.
+struct Listener(Arc<Places>);
+
+impl Ear for Listener {
+    fn hear(&mut self, ShardId(from): ShardId, words: &[u8]) -> Vec<(ShardId, Vec<u8>)> {
+        by_shard(self.0.hear(from, words))
+    }
+
+    fn cut_off(&mut self, ShardId(from): ShardId) -> Vec<(ShardId, Vec<u8>)> {
+        by_shard(self.0.cut_off(from))
+    }
+}
+
+fn by_shard(told: Vec<(u16, Vec<u8>)>) -> Vec<(ShardId, Vec<u8>)> {
+    told.into_iter().map(|(shard, words)| (ShardId(shard), words)).collect()
+}
+
+/// A shard of a node hears from now on what sessions of other nodes say. Each shard of a node has to
+/// before another node can be connected to it.
+pub fn listen(shard: &dyn AnyShard, places: &Arc<Places>) {
+    shard.listen(Box::new(Listener(places.clone())));
 }

@@ -143,6 +143,19 @@ impl ShardStore {
         ShardStore { shard, node }
     }
 
+    /// The shard of another node that a row belongs to which has this key: it keeps the row's queue,
+    /// also if every shard has a copy of the row.
+    pub(crate) fn keeper(&self, bytes: &[u8]) -> Option<ShardId> {
+        let key = key(bytes, KEY_MAX).ok()?;
+        let home = self.shard.home(self.node.parted, &key);
+        (!self.shard.is_near(home)).then_some(home)
+    }
+
+    /// Whether there is no other node.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.node.is_alone
+    }
+
     fn table(&self, space: Space) -> TableId {
         match space {
             Space::Parted => self.node.parted,

@@ -457,6 +457,10 @@ impl Setting {
             // The oracle has no clients.
             let Some(begun) = lives.get(index) else { return };
             let life = begun.replace(begun.get() + 1);
+            #[cfg(feature = "sql")]
+            if let Needs::Sessions(nodes) = &needs {
+                nodes.of(index, life).begin(&*shard);
+            }
             // Where a client is at home there is data.
             let home = ShardId((index % data_shards) as u16);
             for number in (0..clients).map(|number| index * clients + number) {

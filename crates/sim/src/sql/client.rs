@@ -95,7 +95,7 @@ impl Caller {
 impl<O: Observer> Client<O> {
     /// Runs one transaction. Its lists, accounts, seats and parents have numbers below `keys`.
     pub(crate) async fn sql(&mut self, caller: &mut Caller, keys: u64) {
-        Turn { client: self, caller, keys, until_ns: None }.go().await;
+        Turn { client: self, caller, keys, until_ns: None, sums: Vec::new() }.go().await;
     }
 }
 
@@ -106,6 +106,8 @@ struct Turn<'a, O> {
     keys: u64,
     /// When the client vanishes, by the shard's clock.
     until_ns: Option<u64>,
+    /// Wrong sums that it was told.
+    sums: Vec<String>,
 }
 
 impl<O: Observer> Turn<'_, O> {
@@ -147,6 +149,11 @@ impl<O: Observer> Turn<'_, O> {
                 Err(_) => deed.how,
             };
             let how = deed.how;
+            // Locks whose node was cut off are given to others, and what was read under them and
+            // under later ones need not fit. Then the commit is refused.
+            let counts = !self.client.pair.has_locks() || how == End::Committed;
+            let sums = self.sums.drain(..).filter(|_| counts);
+            self.client.left.broken.extend(sums);
             match ended {
                 Ok(()) => return,
                 Err(Stop::Gone) => self.leave(),
@@ -417,7 +424,7 @@ impl<O: Observer> Turn<'_, O> {
                     matches!(numbers[..], [count, sum] if count > 0 && sum == count * BALANCE)
                 };
                 if !reply.rows.iter().any(is_sum) {
-                    self.client.left.broken.push(format!("the accounts have {:?}", reply.rows));
+                    self.sums.push(format!("the accounts have {:?}", reply.rows));
                 }
             }
             Reads::Number => {

@@ -34,7 +34,7 @@ use std::sync::Arc;
 
 use plimsoll_runtime::real::Reach;
 use plimsoll_runtime::sim::{Faults, Hardware};
-use plimsoll_sessions::{Here, NodeStore, ShardStore};
+use plimsoll_sessions::{Here, NodeStore, ShardStore, listen};
 use plimsoll_sql::session::{Places, serve};
 use plimsoll_txn::any_shard::AnyShard;
 use plimsoll_txn::pairs::sql_tables;
@@ -85,6 +85,11 @@ impl Node {
         let store = NodeStore::new(TABLES, has_locks, is_alone, Reach::alone());
         let store = store.with_patience(patience_ns);
         Node { store, places: Places::new(machine as u16, SESSIONS) }
+    }
+
+    /// A shard of the machine begins a life.
+    pub(crate) fn begin(&self, shard: &dyn AnyShard) {
+        listen(shard, &self.places);
     }
 
     /// A new session on a shard of the machine.

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::recent::Recent;
-use super::reservations::{Reservations, Reserved};
+use super::reservations::{Reservations, Reserved, Teller};
 use super::showing::Shown;
 use super::statistics::Statistics;
 use crate::catalog::pg::{NodeSight, ShownNode};
@@ -90,6 +90,17 @@ impl Places {
         self.reservations.size()
     }
 
+    /// Takes what sessions of another node say, which has come from one of its shards, and returns
+    /// what is to be sent, with the shards that it is for.
+    pub fn hear(&self, from: u16, bytes: &[u8]) -> Vec<(u16, Vec<u8>)> {
+        self.reservations.hear(from, bytes)
+    }
+
+    /// What was sent to a shard of another node, or by it, may be lost. The same is returned.
+    pub fn cut_off(&self, shard: u16) -> Vec<(u16, Vec<u8>)> {
+        self.reservations.cut_off(shard)
+    }
+
     /// Says how the nodes of the database are found, for sessions that want to see them.
     pub fn tell_nodes(&self, nodes: impl Fn() -> Vec<ShownNode> + Send + Sync + 'static) {
         // Who tells it twice tells the same.
@@ -155,8 +166,8 @@ impl Place {
     }
 
     /// What the session has reserved: nothing yet.
-    pub(super) fn reserved(&self) -> Reserved {
-        Reserved::new(Arc::clone(&self.places), self.pid())
+    pub(super) fn reserved(&self, teller: Option<Teller>) -> Reserved {
+        Reserved::new(Arc::clone(&self.places), self.pid(), teller)
     }
 
     /// What the node's sessions have written lately.

@@ -164,7 +164,7 @@ impl<'a, W: World> Session<'a, W> {
             world,
             cache: Cache::default(),
             decoded: BTreeMap::new(),
-            reserved: place.reserved(),
+            reserved: place.reserved(world.teller()),
             author: Author { session: place.pid(), application: Arc::from("") },
             place,
             style: Style::default(),

@@ -382,6 +382,9 @@ impl<W: World> Session<'_, W> {
                 true => self.commit_once(open).await,
                 false => self.commit_or_repeat(open).await,
             };
+            if let Err(Stop::Conflict(_)) = &committed {
+                self.warm_rows();
+            }
             if committed.is_err() {
                 self.give_up_loads(&loaded).await;
                 return committed;

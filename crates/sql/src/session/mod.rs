@@ -20,7 +20,7 @@
 //! | `showing`, `statistics` | what others see of a session, and what statements take |
 //! | `conflicts`, `recent` | what a client is told of a conflict |
 //! | `stripes` | what all sessions of a node write to |
-//! | `reservations` | who of a node's sessions writes a row next |
+//! | `reservations` | which session writes a row next |
 //! | `names` | descriptors that names stand for |
 //! | `data` | the database's transaction below the session's |
 //! | `writing` | `INSERT`, `UPDATE`, `DELETE` |
@@ -96,6 +96,7 @@ use std::sync::Arc;
 
 pub use cancel::{Place, Places};
 use conflicts::Conflict;
+pub use reservations::Teller;
 
 use crate::SqlError;
 use crate::store::{Failure, Store};
@@ -136,6 +137,17 @@ pub trait World {
 
     /// Where the client is, if that is known.
     fn client(&self) -> Option<SocketAddr> {
+        None
+    }
+
+    /// The shard of another node that keeps the queue for a row; none if this node does.
+    fn keeper(&self, key: &[u8]) -> Option<u16> {
+        let _ = key;
+        None
+    }
+
+    /// Sends bytes to the shards of other nodes, for [`Places::hear`]; none if there are no others.
+    fn teller(&self) -> Option<Teller> {
         None
     }
 

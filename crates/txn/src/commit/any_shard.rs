@@ -19,7 +19,7 @@ use plimsoll_types::{
 };
 
 use crate::attempt::{Attempt, Committed, First};
-use crate::base::{Counters, OldestSnapshot};
+use crate::base::{Counters, Ear, OldestSnapshot};
 use crate::envelope::{Answer, Envelope};
 use crate::executable::{AnyProcedure, Executes};
 use crate::execute::CompiledSteps;
@@ -74,6 +74,15 @@ pub trait AnyShard: Tasks {
 
     /// The shard that a row belongs to.
     fn home(&self, table: TableId, key: &Key) -> ShardId;
+
+    /// Whether a shard is in this process.
+    fn is_near(&self, shard: ShardId) -> bool;
+
+    /// From now on this hears the words that [`AnyShard::tell`] sends here.
+    fn listen(&self, ear: Box<dyn Ear>);
+
+    /// Sends words to a shard. They are lost if its process is, or the channel to it.
+    fn tell(&self, shard: ShardId, words: Vec<u8>);
 
     /// Loads a row, one value per column group, before transactions begin.
     fn load_row(&self, table: TableId, key: &Key, values: &[&[u8]]);
@@ -409,6 +418,18 @@ impl<P: AnyPair> AnyShard for ShardEnv<P> {
 
     fn home(&self, table: TableId, key: &Key) -> ShardId {
         self.local(|node| node.base().home(table, key))
+    }
+
+    fn is_near(&self, shard: ShardId) -> bool {
+        self.local(|node| node.base().is_near(shard))
+    }
+
+    fn listen(&self, ear: Box<dyn Ear>) {
+        self.local(|node| node.base().ear = Some(ear));
+    }
+
+    fn tell(&self, shard: ShardId, words: Vec<u8>) {
+        self.send(shard, Envelope::Common(Common::Words(words)));
     }
 
     fn load_row(&self, table: TableId, key: &Key, values: &[&[u8]]) {

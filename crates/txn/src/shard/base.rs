@@ -249,6 +249,18 @@ pub type OnReplay = Box<dyn FnMut(Option<u64>)>;
 /// And whether the shard goes back to it now, or the log says that it has.
 pub type OnCut = Box<dyn FnMut(Timestamp, bool)>;
 
+/// What hears the [words](Common::Words) that come from shards of other processes.
+///
+/// What is returned is sent, to the shards that it is with. Words are not answered, and those that
+/// are on their way when a channel is reset are lost.
+pub trait Ear {
+    /// Words have come from a shard.
+    fn hear(&mut self, from: ShardId, words: &[u8]) -> Vec<(ShardId, Vec<u8>)>;
+
+    /// The channel to a shard was reset: words to it, and from it, may be lost.
+    fn cut_off(&mut self, from: ShardId) -> Vec<(ShardId, Vec<u8>)>;
+}
+
 /// One shard's share of a database.
 pub struct Base<S: Scheme> {
     /// This shard.
@@ -267,6 +279,10 @@ pub struct Base<S: Scheme> {
     pub on_replay: Option<OnReplay>,
     /// Called when versions above a cut turn out never to have been.
     pub on_cut: Option<OnCut>,
+    /// What hears words, if anything does.
+    pub(crate) ear: Option<Box<dyn Ear>>,
+    /// Words that are to be sent.
+    words: Vec<(ShardId, Vec<u8>)>,
     /// The steps of transactions on this shard, in order, if they are watched; such a run is
     /// recorded as well.
     pub steps: Option<Vec<Step>>,
@@ -348,6 +364,8 @@ impl<S: Scheme> Base<S> {
             on_install: None,
             on_replay: None,
             on_cut: None,
+            ear: None,
+            words: Vec::new(),
             steps: None,
             queues: false,
             released: Vec::new(),
@@ -695,6 +713,8 @@ impl<S: Scheme> Base<S> {
         }
         if life.is_none() {
             self.release_stuck();
+            let lost = self.ear.as_mut().map(|ear| ear.cut_off(peer));
+            self.words.extend(lost.into_iter().flatten());
         }
         if Some(peer) == self.layout.placement.holders().next() {
             self.tells_again();
@@ -702,6 +722,17 @@ impl<S: Scheme> Base<S> {
         self.connected_moves(peer, life.is_some());
         self.early.retain(|(from, _)| *from != peer);
         self.scheme.connected(peer, life, &mut self.released);
+    }
+
+    /// Words have come from a shard.
+    pub(super) fn hear(&mut self, from: ShardId, words: &[u8]) {
+        let answers = self.ear.as_mut().map(|ear| ear.hear(from, words));
+        self.words.extend(answers.into_iter().flatten());
+    }
+
+    /// Whether a shard is in this process.
+    pub(crate) fn is_near(&self, shard: ShardId) -> bool {
+        self.layout.processes.get(shard.index()).is_some_and(|&process| usize::from(process) == self.process)
     }
 
     /// By process: what the shard has forgotten until now without regard to that process's
@@ -725,8 +756,8 @@ impl<S: Scheme> Base<S> {
         due.chain(votes).chain(self.moves.due()).chain(self.scheme.due()).min()
     }
 
-    /// Sends the shard's own messages at the end of a pass: watermark, moves, requests to the
-    /// oracle.
+    /// Sends the shard's own messages at the end of a pass: watermark, moves, words, requests to
+    /// the oracle.
     pub(crate) fn outgoing(&mut self, mut send: impl FnMut(ShardId, Common<S>)) {
         if std::mem::take(&mut self.telling)
             && let Some(watermark) = &self.watermark
@@ -741,6 +772,9 @@ impl<S: Scheme> Base<S> {
         }
         for (to, message) in self.outgoing_moves() {
             send(to, message);
+        }
+        for (to, words) in self.words.drain(..) {
+            send(to, Common::Words(words));
         }
         self.scheme.outgoing(&mut self.scheme_messages);
         self.counters.oracle_messages += self.scheme_messages.len() as u64;

@@ -133,6 +133,10 @@ impl<S: Scheme> Base<S> {
                 self.note_unclosed(from);
                 return Handled::Done;
             }
+            Common::Words(words) => {
+                self.hear(from, words);
+                return Handled::Done;
+            }
             Common::Move { slots, to, most, asked } => {
                 return self.move_slots(from, slots, *to, *most, asked, ticket);
             }
