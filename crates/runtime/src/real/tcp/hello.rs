@@ -39,7 +39,7 @@ use super::places::PlaceLease;
 /// The first bytes of every hello.
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"plimsoll");
 /// The version of hellos, of frames, and of the meaning of messages.
-pub(super) const VERSION: u16 = 10;
+pub(super) const VERSION: u16 = 11;
 /// Maximum length of a handshake message in bytes, without its length field.
 pub(super) const MESSAGE_MAX: usize = 256;
 
