@@ -35,7 +35,7 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use std::{slice, thread};
 
@@ -174,7 +174,7 @@ struct Inner {
     tables: Tables,
     /// Held while a table is made: one at a time. On a cluster: the tables that this client has
     /// begun to make, and that may not be on all nodes.
-    making: Mutex<Vec<TableSpec>>,
+    making: RwLock<Vec<TableSpec>>,
     /// The placement map as last learned. If a shard does not have a slot that the map says it has,
     /// the map is read again.
     placement: RwLock<Arc<Placement>>,
@@ -247,7 +247,7 @@ impl Database {
             era: engine.era(),
             lives: Lives::new(Driver::new(engine), None, false),
             tables: Tables::new(tables),
-            making: Mutex::default(),
+            making: RwLock::default(),
             admission: Admission::new(options.transactions_per_shard.saturating_mul(options.shards)),
             large: Admission::new(usize::MAX),
             tally: Tally::default(),
@@ -316,7 +316,7 @@ impl Database {
             identity: cluster.id,
             era,
             tables: Tables::new(tables.collect()),
-            making: Mutex::default(),
+            making: RwLock::default(),
             admission: Admission::new(options.transactions_per_shard),
             large: Admission::new(LARGE_AT_ONCE),
             tally: Tally::default(),

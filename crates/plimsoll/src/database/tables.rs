@@ -6,8 +6,8 @@
 //! On a cluster the first shard of all orders the tables (`plimsoll_txn::tables`). A client that
 //! makes one
 //!
-//! 1. *learns* which tables there are: it asks the first shard, copies to all other shards with data
-//!    what it has not known, and then adds that to its own shard and to the list here;
+//! 1. *learns* which tables there are: it asks the first shard, copies to all other shards with
+//!    data what it has not known, and then adds that to its own shard and to the list here;
 //! 2. *names* its own table at the next position to the first shard. If another client was faster,
 //!    it begins again;
 //! 3. learns once more, which copies its table to all other shards.
@@ -25,7 +25,7 @@
 //! Exactly one client is told that it has made a table, unless the connection to the first shard
 //! broke while a client named its table there, and another named one that is declared the same.
 
-use std::sync::{Arc, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Instant;
 
 use plimsoll_engine::{SchemaError, TABLES_MAX, check_table};
@@ -180,8 +180,8 @@ impl Database {
 }
 
 impl Inner {
-    fn making(&self) -> MutexGuard<'_, Vec<TableSpec>> {
-        self.making.lock().unwrap_or_else(PoisonError::into_inner)
+    fn making(&self) -> RwLockWriteGuard<'_, Vec<TableSpec>> {
+        self.making.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Refuses a table if its name is known, or there is no room for another.

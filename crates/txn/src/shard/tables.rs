@@ -3,29 +3,30 @@
 //! A table's id is its position among the tables of the cluster, so every shard must have the same
 //! tables in the same order. There is no vote on that. One shard, the *first* with data, orders the
 //! tables: a client appends a table to that shard's list, and then copies the list to all other
-//! shards with data. Both are the same request ([`Common::Tables`](crate::messages::Common::Tables)),
-//! which says that there are these tables from a position on:
+//! shards with data. Both are the same request
+//! ([`Common::Tables`](crate::messages::Common::Tables)), which says that there are these tables
+//! from a position on:
 //!
 //! * A shard that has a part of them appends the rest.
 //! * A shard that has another table at one of the positions changes nothing, nor does a shard whose
 //!   own list ends before the first position, nor one to which a table is named that cannot be.
 //! * In all cases the answer is what the shard has then, and how much of that is new. So a client
-//!   that asks the first shard learns which of two clients that wanted the same position was faster,
-//!   and looks again.
+//!   that asks the first shard learns which of two clients that wanted the same position was
+//!   faster, and looks again.
 //!
 //! No client uses a table before all shards with data have it. If a client ends before that, the
 //! table is *half-made*; the next client that sees it in the list of the first shard copies that
-//! list as well. A list only grows, and all others are prefixes of the first shard's, so repeating a
-//! request does no harm.
+//! list as well. A list only grows, and all others are prefixes of the first shard's, so repeating
+//! a request does no harm.
 //!
 //! Example. The first shard and another have tables 0 and 1. Clients A and B both name a table 2 at
 //! the first shard. A's request arrives first, so B is shown A's table, copies it to the other
 //! shard, though A may do so too, and names its own as table 3.
 //!
 //! A shard that logs has a table in its log before it answers, also where answers do not wait for
-//! the disk otherwise, so neither a crash nor a return to a cut takes a table back. What a client
-//! reads there later is bounded by what bounds the whole store, so a table that is new to a shard
-//! needs no marks of its own.
+//! the disk otherwise, so neither a crash nor a return to a cut takes a table back. Bounds that a
+//! shard has for all its records, such as the ceiling of a log and a cut, hold in a new table as
+//! well.
 //!
 //! Left out: tables that are dropped, or made together with rows; and a majority, so while one node
 //! is gone no table is made.
