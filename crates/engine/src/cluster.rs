@@ -53,12 +53,11 @@ use std::time::Duration;
 use plimsoll_runtime::real::{Address, Clock, Endpoint, Network, Role, SILENCE, resolve};
 use plimsoll_txn::pairs::{Pair, PairError};
 use plimsoll_txn::timestamp::OracleOptions;
-use plimsoll_types::TableSpec;
+use plimsoll_types::{SchemaError, TableSpec};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::data_dir::DataDir;
-use crate::error::SchemaError;
 use secret::secret;
 pub use tables::describe_tables;
 

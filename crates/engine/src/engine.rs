@@ -551,10 +551,17 @@ impl Engine {
         self.layout.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// All tables that the shards of this process have, in the order of their ids. On a node these
+    /// may be more than those of its [`Engine::layout`]: clients make tables on its shards.
+    pub fn tables(&self) -> Arc<[TableSpec]> {
+        let first = ShardId(self.own.start as u16);
+        self.on_shard(first, |shard| shard.tables())
+    }
+
     /// Adds an empty table to the shards of this process. Transactions may use it once this has
-    /// returned.
+    /// returned. A client adds a table only if all nodes have it.
     pub fn create_table(&self, spec: TableSpec) -> TableId {
-        let shards: Vec<ShardId> = self.with_oracle().collect();
+        let shards: Vec<ShardId> = self.coordinators().chain(self.oracle()).collect();
         let mut layout = self.layout.write().unwrap_or_else(PoisonError::into_inner);
         for shard in shards {
             let spec = spec.clone();
@@ -705,9 +712,10 @@ impl Engine {
 
     /// Rows and bytes of every table over the shards of this process.
     pub fn memory(&self) -> Vec<TableMemory> {
-        let mut total = vec![TableMemory::default(); self.layout().tables.len()];
+        let mut total = vec![TableMemory::default(); self.tables().len()];
         for shard in self.shards() {
             let here = self.on_shard(shard, |shard| shard.memory());
+            total.resize(total.len().max(here.len()), TableMemory::default());
             for (sum, table) in total.iter_mut().zip(here) {
                 sum.rows += table.rows;
                 sum.bytes += table.bytes;

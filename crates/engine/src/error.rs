@@ -1,87 +1,15 @@
-//! Why tables cannot be declared, and why a database cannot be opened.
+//! Why a database cannot be opened.
 
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_runtime::real::Who;
 use plimsoll_txn::pairs::{Pair, PairError, Scheme};
 
 use crate::Durability;
-use crate::schema::{SHARDS_MAX, STALENESS_MAX, TABLES_MAX};
-
-/// Why a table cannot be declared.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum SchemaError {
-    /// A table has no name.
-    NoName,
-    /// There already is a table with this name.
-    DuplicateTable(Arc<str>),
-    /// More than [`TABLES_MAX`] tables.
-    TooManyTables,
-    /// A table has no column group, or more than 255.
-    GroupCount {
-        /// The table.
-        table: Arc<str>,
-        /// How many it has.
-        groups: usize,
-    },
-    /// A column group has no name, or the name of another group.
-    GroupName {
-        /// The table.
-        table: Arc<str>,
-        /// The name.
-        group: Arc<str>,
-    },
-    /// The partition key of `Modulo`, `Range` and `Spread` has 1 to 8 bytes.
-    PartitionKey {
-        /// The table.
-        table: Arc<str>,
-        /// The length asked for, in bytes.
-        bytes: u8,
-    },
-    /// A `Range` whose slots are zero keys wide, or a `Spread` over no parts.
-    EmptySpan(Arc<str>),
-    /// An immutable table has to be made together with its rows.
-    Immutable(Arc<str>),
-}
-
-impl fmt::Display for SchemaError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SchemaError::NoName => write!(f, "a table needs a name"),
-            SchemaError::DuplicateTable(table) => write!(f, "there is a table {table:?} already"),
-            SchemaError::TooManyTables => write!(f, "a database has at most {TABLES_MAX} tables"),
-            SchemaError::GroupCount { table, groups } => {
-                write!(f, "table {table:?} has {groups} column groups; 1 to 255 are possible")
-            }
-            SchemaError::GroupName { table, group } if group.is_empty() => {
-                write!(f, "a column group of table {table:?} needs a name")
-            }
-            SchemaError::GroupName { table, group } => {
-                write!(f, "table {table:?} has two column groups {group:?}")
-            }
-            SchemaError::PartitionKey { table, bytes } => {
-                write!(f, "the partition key of table {table:?} has {bytes} bytes; 1 to 8 are possible")
-            }
-            SchemaError::EmptySpan(table) => {
-                write!(
-                    f,
-                    "the ranges or parts by which table {table:?} is placed are empty; choose a span, or a number of \
-                     parts, of at least 1"
-                )
-            }
-            SchemaError::Immutable(table) => {
-                write!(f, "table {table:?} is immutable and would stay empty: make it by `create_loaded`")
-            }
-        }
-    }
-}
-
-impl std::error::Error for SchemaError {}
+use crate::schema::{SHARDS_MAX, STALENESS_MAX};
 
 /// Why a database cannot be opened.
 #[derive(Debug)]

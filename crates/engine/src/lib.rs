@@ -2,7 +2,7 @@
 //!
 //! [`Engine`] starts shards with a protocol and tables: all of a database, those of one node of a
 //! cluster, or the one of a client. [`Cluster`] is what the file of a cluster says, checked;
-//! [`Schema`] has the rules for tables. The library `plimsoll`, nodes and benchmarks are built on
+//! [`Schema`] declares tables. The library `plimsoll`, nodes and benchmarks are built on
 //! it.
 //!
 //! Left out: everything that is said over HTTP, and what a client does ([`OpenError`] is here
@@ -24,7 +24,8 @@ pub use cluster::{
 pub use data_dir::{Verified, VerifiedShard, has_cut, verify};
 pub use difference::difference;
 pub use engine::{Engine, EngineOptions, Missing};
-pub use error::{OpenError, SchemaError};
+pub use error::OpenError;
 pub use plimsoll_replication::Settings as LogSettings;
+pub use plimsoll_types::{SchemaError, TABLES_MAX, check_table};
 pub use runtime::{AnyRuntime, Start};
-pub use schema::{SHARDS_MAX, STALENESS_MAX, Schema, TABLES_MAX, check_table};
+pub use schema::{SHARDS_MAX, STALENESS_MAX, Schema};

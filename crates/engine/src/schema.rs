@@ -1,16 +1,10 @@
-//! The tables that a database begins with, the rules for a table, and the limits of a database.
-//!
-//! Everything that the layers below take for granted about a table is checked here, once.
+//! The tables that a database begins with, and the limits of a database.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_types::{IndexKind, Partitioning, TableId, TableSpec};
+use plimsoll_types::{IndexKind, Partitioning, SchemaError, TABLES_MAX, TableId, TableSpec, check_table};
 
-use crate::error::SchemaError;
-
-/// Maximum number of tables of a database.
-pub const TABLES_MAX: usize = 1024;
 /// Maximum number of shards of a database.
 pub const SHARDS_MAX: usize = 1024;
 /// Maximum time for which old versions can be kept.
@@ -76,36 +70,4 @@ impl Schema {
         self.tables.push(spec);
         Ok(table)
     }
-}
-
-/// Checks whether a table can be made.
-pub fn check_table(spec: &TableSpec) -> Result<(), SchemaError> {
-    let table = || Arc::from(&*spec.name);
-    if spec.name.is_empty() {
-        return Err(SchemaError::NoName);
-    }
-    if spec.groups.is_empty() || spec.groups.len() > usize::from(u8::MAX) {
-        return Err(SchemaError::GroupCount { table: table(), groups: spec.groups.len() });
-    }
-    for (position, group) in spec.groups.iter().enumerate() {
-        if group.is_empty() || spec.groups[..position].contains(group) {
-            return Err(SchemaError::GroupName { table: table(), group: Arc::from(&**group) });
-        }
-    }
-    match spec.partitioning {
-        Partitioning::Modulo { bytes } | Partitioning::Range { bytes, .. } if !(1..=8).contains(&bytes) => {
-            return Err(SchemaError::PartitionKey { table: table(), bytes });
-        }
-        Partitioning::Spread { bytes: bytes @ 0, .. } => {
-            return Err(SchemaError::PartitionKey { table: table(), bytes });
-        }
-        Partitioning::Spread { bytes, within, .. } if bytes.saturating_add(within) > 8 => {
-            return Err(SchemaError::PartitionKey { table: table(), bytes: bytes.saturating_add(within) });
-        }
-        Partitioning::Range { span: 0, .. } | Partitioning::Spread { parts: 0, .. } => {
-            return Err(SchemaError::EmptySpan(table()));
-        }
-        _ => {}
-    }
-    Ok(())
 }

@@ -305,7 +305,7 @@ fn log_state(log: LogStatus, now: Timestamp) -> LogState {
 
 /// How the node is.
 fn look(engine: &Engine, cluster: &Cluster, troubles: &Troubles, id: u16, begun: Instant) -> State {
-    let layout = engine.layout();
+    let known = engine.tables();
     let shards = engine.shards().map(|shard| {
         engine.on_shard(shard, move |own| {
             let (status, pending, map) = (own.status(), own.pending(), own.placement());
@@ -347,7 +347,7 @@ fn look(engine: &Engine, cluster: &Cluster, troubles: &Troubles, id: u16, begun:
         versions: oldest.kept.versions as u64,
         bytes: oldest.kept.bytes as u64,
     });
-    let tables = layout.tables.iter().zip(engine.memory()).map(|(spec, memory)| TableState {
+    let tables = known.iter().zip(engine.memory()).map(|(spec, memory)| TableState {
         table: spec.name.clone(),
         rows: memory.rows as u64,
         bytes: memory.bytes as u64,

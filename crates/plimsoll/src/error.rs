@@ -169,8 +169,19 @@ pub enum Error {
     /// The client was cut off from a node, and versions of its snapshot may be gone there. In a
     /// cluster only.
     SnapshotGone,
-    /// A cluster has the tables of its file, and no others can be made.
-    TablesAreFixed,
+    /// On a cluster a table is made without rows, and is not immutable.
+    OnlyEmptyTables {
+        /// The table.
+        table: Arc<str>,
+    },
+    /// A shard of a cluster has another table where this client knows one, or lacks it: data of its
+    /// node was lost, or brought back from an older copy than that of others.
+    TablesDiffer {
+        /// The shard.
+        shard: u16,
+        /// The table that this client knows.
+        table: Arc<str>,
+    },
     /// The slots of a database that does not wait for its disk do not move.
     SlotsAreFixed,
     /// Slots are numbered from 0 to [`SLOTS`] - 1.
@@ -299,9 +310,16 @@ impl fmt::Display for Error {
             Error::SnapshotGone => {
                 write!(f, "the snapshot was cut off from a node for too long; take another")
             }
-            Error::TablesAreFixed => {
-                write!(f, "the tables of a cluster are those of its file; declare the table there")
-            }
+            Error::OnlyEmptyTables { table } => write!(
+                f,
+                "on a cluster a table is made empty: make {table:?} by `create_table` and fill it by transactions, or declare \
+                 it in the cluster's file if it is immutable"
+            ),
+            Error::TablesDiffer { shard, table } => write!(
+                f,
+                "shard {shard} has another table in the place of {table:?}: its node's data directory is not of the same time \
+                 as those of the others; bring all of them back from one backup"
+            ),
             Error::SlotsAreFixed => {
                 write!(
                     f,

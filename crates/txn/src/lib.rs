@@ -31,7 +31,7 @@ mod words;
 pub use commit::{any_shard, envelope, executable, execute, interactive, protocol, read_only, votes};
 use commit::{imaging, local, logging, optimistic, prepare, remote, rounds, stamps};
 pub use protocols::rococo::chopping;
-pub use shard::{ballot, base, load, moves, records, room, steps};
+pub use shard::{ballot, base, load, moves, records, room, steps, tables};
 use shard::{cut, journal, locks, slots};
 use words::parts;
 pub use words::{attempt, fetched, messages, procedure, service, shipped, timestamp, trace, work};

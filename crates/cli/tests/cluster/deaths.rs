@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use plimsoll::{Cluster, Database, Error, Freshness, Key, OpenError, Options};
+use plimsoll::{
+    Cluster, Database, Error, Freshness, IndexKind, Key, OpenError, Options, Partitioning, TableSpec,
+};
 
 use crate::scene::{Scene, account, balance, fill, total};
 use crate::waiting::{PATIENCE, until};
@@ -179,6 +181,10 @@ fn a_node_that_is_killed_takes_its_data_along_and_says_so() {
     assert_eq!(rows, 0, "an empty one");
 }
 
+fn made(name: &str) -> TableSpec {
+    TableSpec::new(name, IndexKind::Hash, Partitioning::Hash { bytes: 0 })
+}
+
 /// A client that has stood still until others had all places and left again.
 fn cut_off(scene: &Scene) -> Client {
     let mut client = Client::start("deaths::sleeper", scene);
@@ -189,6 +195,7 @@ fn cut_off(scene: &Scene) -> Client {
         .collect();
     let table = others[0].table("account").unwrap();
     others[0].transact(|txn| txn.put(table, &account(0), &7u64.to_be_bytes())).unwrap();
+    others[0].create_table(made("meanwhile")).unwrap();
     drop(others);
     client.signal("-CONT");
     // It dials, and is refused.
@@ -304,6 +311,7 @@ fn sleeper() {
     let db = Database::connect(&cluster, options).unwrap();
     let table = db.table("account").unwrap();
     db.transact(|txn| txn.put(table, &account(0), &1u64.to_be_bytes())).unwrap();
+    let dreams = db.create_table(made("dreams")).unwrap();
     let (snapshot, token) = (db.snapshot(Freshness::Newest).unwrap(), db.token().unwrap());
     let mut attempt = 0;
     let read = db.transact(|txn| -> Result<u64, Error> {
@@ -322,6 +330,12 @@ fn sleeper() {
             assert_eq!(snapshot.get(table, &account(0)), Err(Error::SnapshotGone));
             let newer = db.session_with(token).unwrap().snapshot(Freshness::Newest).unwrap();
             assert_eq!(balance(newer.get(table, &account(0)).unwrap()), 8);
+            // The tables that it has made, and those that others have made meanwhile.
+            let meanwhile = db.table("meanwhile").unwrap();
+            for (number, table) in (7u64..).zip([dreams, meanwhile]) {
+                db.transact(|txn| txn.put(table, &account(0), &number.to_be_bytes())).unwrap();
+                assert_eq!(db.transact(|txn| txn.get(table, &account(0))).map(balance), Ok(number));
+            }
             println!("it was {before} in attempt {attempt}, and the old snapshot is gone; end");
         }
         Err(error) => println!("{error:?}; end"),

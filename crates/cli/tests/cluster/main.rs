@@ -12,5 +12,6 @@ mod oracle;
 mod refusals;
 mod scene;
 mod sql;
+mod tables;
 #[path = "../waiting/mod.rs"]
 mod waiting;

@@ -7,6 +7,8 @@ use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 
+use plimsoll::{Error, IndexKind, Key, Partitioning, TableSpec};
+
 use crate::scene::{Scene, free_ports, plimsoll, refused};
 use crate::waiting::until;
 
@@ -242,6 +244,39 @@ fn moves(address: &str, client: usize, stop: &AtomicBool) -> Vec<usize> {
         }
     }
     done
+}
+
+#[test]
+fn tables_of_sql_and_those_that_clients_make_do_not_meet() {
+    let mut scene = Scene::under("durability = \"sync\"\n", &[1, 1]).with_sql();
+    (1..=2).for_each(|id| scene.start(id));
+    let address = |scene: &Scene, node: usize| format!("127.0.0.1:{}", scene.sql[node]);
+    let mut one = session(&address(&scene, 0));
+    until("all are there", || scene.status().1.then_some(()));
+    let before = "create table before (id int primary key); insert into before values (1), (2)";
+    assert_eq!(said(&mut one, before), ["CREATE TABLE", "INSERT 0 2"]);
+    let db = scene.connect();
+    let spec = TableSpec::new("jobs", IndexKind::Ordered, Partitioning::Hash { bytes: 0 });
+    let jobs = db.create_table(spec).unwrap();
+    let write = |txn: &mut plimsoll::Txn<'_>| -> Result<(), Error> {
+        (0..40).try_for_each(|key| txn.put(jobs, &Key::of_u64(key), b"a job"))
+    };
+    db.transact(write).unwrap();
+    let after = "create table jobs (id int primary key); insert into jobs values (1), (2), (3)";
+    assert_eq!(said(&mut one, after), ["CREATE TABLE", "INSERT 0 3"]);
+    let count = "select count(*) from before; select count(*) from jobs";
+    for round in 0..2 {
+        let mut two = session(&address(&scene, 1));
+        assert_eq!(said(&mut two, count), ["2", "SELECT 1", "3", "SELECT 1"], "round {round}");
+        let rows = until("the client is connected", || db.transact(|txn| txn.scan(jobs, ..)).ok());
+        assert!(
+            rows.len() == 40 && rows.iter().all(|(_, value)| value == b"a job"),
+            "round {round}: {rows:?}"
+        );
+        (1..=2).for_each(|id| scene.kill(id));
+        (1..=2).for_each(|id| scene.start(id));
+        until("all are there again", || scene.status().1.then_some(()));
+    }
 }
 
 /// What was acknowledged outlives nodes that are killed, and indexes have what their tables have.

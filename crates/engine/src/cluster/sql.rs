@@ -1,12 +1,16 @@
 //! The tables of a cluster that hold all tables of SQL.
 //!
-//! Tables of SQL come and go while a cluster runs, and tables of a cluster do not. So all rows of
-//! SQL are in two of these: one whose rows are each on one shard, which a part of the key names,
-//! and one with a copy on every shard. They are there from the beginning, behind the tables of the
-//! file, so those keep their numbers; and the checksum of the cluster leaves them out, so a data
-//! directory in which they are missing goes on without anything to be done.
+//! Tables of SQL come, change and go while a cluster runs, and no transaction waits for all nodes
+//! to know of that. Tables of a cluster only come. So all rows of SQL are in two of these: one
+//! whose rows are each on one shard, which a part of the key names, and one with a copy on every
+//! shard. They are there from the beginning, behind the tables of the file, so those keep their
+//! numbers; and the checksum of the cluster leaves them out, so a data directory in which they are
+//! missing goes on without anything to be done.
 //!
-//! Their names have a dot in them, and no other table's name may have one.
+//! Tables that clients make are numbered behind these two (`plimsoll_txn::tables`). A third table
+//! of SQL would take the number of the first of them, so it must not be added in front of them.
+//!
+//! The names of SQL's tables have a dot in them, and no other table's name may have one.
 
 use plimsoll_txn::pairs::{Pair, sql_tables};
 use plimsoll_types::{TableId, TableSpec};

@@ -17,7 +17,7 @@ use plimsoll_txn::any_shard::{
     AnyShard, HeldSnapshot, InteractiveShard, ReadResults, SnapshotHandle, SnapshotRead, TransactionHandle,
 };
 use plimsoll_txn::attempt::Attempt;
-use plimsoll_txn::messages::MoveOutcome;
+use plimsoll_txn::messages::{MoveOutcome, TableList};
 use plimsoll_txn::procedure::{Reads, Scan};
 use plimsoll_txn::room::Memory;
 use plimsoll_txn::timestamp::Freshness;
@@ -53,6 +53,13 @@ pub(super) enum Operation {
     Scan(Scan),
     /// The first rows of a range.
     Batch(Scan),
+}
+
+/// The answer of a shard that was asked for its tables, or to make some.
+pub(super) struct ToldTables {
+    pub(super) list: TableList,
+    /// Whether it was asked more than once, and may have made tables for an answer that was lost.
+    pub(super) repeated: bool,
 }
 
 /// The result of an [`Operation`].
@@ -147,6 +154,59 @@ impl Driver {
     /// See [`Engine::create_table`].
     pub(super) fn create_table(&self, spec: TableSpec) -> TableId {
         self.0.create_table(spec)
+    }
+
+    /// How many tables the shards of this process have.
+    pub(super) fn table_count(&self) -> usize {
+        self.0.layout().tables.len()
+    }
+
+    /// Adds the tables that another engine has and this one lacks.
+    pub(super) fn add_tables_of(&self, other: &Driver) {
+        for spec in other.0.layout().tables.iter().skip(self.table_count()) {
+            self.0.create_table(spec.clone());
+        }
+    }
+
+    /// Asks shards of nodes for their tables from a position on, after each has made those of these
+    /// that it lacks. Asks again and again while a node cannot be reached: repeating it does no
+    /// harm. Gives up if there is no answer in time, or a node is gone.
+    pub(super) fn make_tables(
+        &self,
+        on: &[ShardId],
+        from: u16,
+        made: &Arc<Vec<TableSpec>>,
+        patience: Duration,
+    ) -> Result<Vec<ToldTables>, Error> {
+        let begun = Instant::now();
+        let own = ShardId(self.own().start as u16);
+        let asked = on.iter().map(|&shard| {
+            let (made, reach) = (made.clone(), self.0.runtime().reach());
+            let (done, told) = mpsc::sync_channel(1);
+            self.0.spawn_on(own, move |own| async move {
+                let (begun, mut repeated) = (own.clock(), false);
+                let list = loop {
+                    if let Some(list) = own.make_tables(shard, from, made.clone()).await {
+                        break Some(list);
+                    }
+                    let waited = Duration::from_nanos(own.clock().0.saturating_sub(begun.0));
+                    if reach.is_gone(shard) || waited >= patience {
+                        break None;
+                    }
+                    own.sleep(RETRY_NS).await;
+                    repeated = true;
+                };
+                let _ = done.send(list.map(|list| ToldTables { list, repeated }));
+            });
+            told
+        });
+        let asked: Vec<_> = asked.collect();
+        let told = asked.into_iter().map(|told| {
+            let left = patience.saturating_sub(begun.elapsed());
+            let told = answered(self, &told, Some(left), || false).flatten();
+            told.ok_or_else(|| Error::Unreachable { waited: begun.elapsed() })
+        });
+        told.collect()
     }
 
     /// See [`Engine::load`].

@@ -140,6 +140,7 @@ impl Lives {
         let mut engine = self.engine.write().unwrap_or_else(PoisonError::into_inner);
         let Some(former) = engine.as_mut() else { return Err(Error::Closed) };
         self.early_answers.fetch_add(former.early_answers(), Relaxed);
+        next.add_tables_of(former);
         let former = std::mem::replace(former, next);
         // Ending the old engine takes a moment: do it without the lock.
         drop(engine);

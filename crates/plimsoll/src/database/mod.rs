@@ -27,6 +27,7 @@ mod keys;
 mod lives;
 mod snapshot;
 mod stats;
+mod tables;
 mod token;
 mod transaction;
 
@@ -34,15 +35,13 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use std::{slice, thread};
 
 use plimsoll_engine::{
-    Cluster, Durability, Engine, EngineOptions, OpenError, SHARDS_MAX, STALENESS_MAX, SchemaError,
-    TABLES_MAX, check_table, machine,
+    Cluster, Durability, Engine, EngineOptions, OpenError, SHARDS_MAX, STALENESS_MAX, machine,
 };
-use plimsoll_store::written_bytes;
 use plimsoll_txn::messages::MoveOutcome;
 use plimsoll_txn::pairs::{Pair, Scheme};
 use plimsoll_txn::procedure::Scan;
@@ -58,6 +57,7 @@ use admission::Admission;
 use driver::{Driver, Operation, Write};
 use lives::{Lives, Running};
 use stats::Tally;
+use tables::{Table, Tables};
 
 pub(crate) use keys::new_identity;
 pub use keys::{Column, ColumnGroup, KeyRange, TableId};
@@ -165,30 +165,16 @@ pub struct Database {
     seen: Arc<AtomicU64>,
 }
 
-/// A table, for checks and errors.
-struct Table {
-    spec: TableSpec,
-    name: Arc<str>,
-    /// See [`TableId`].
-    identity: u64,
-}
-
-impl Table {
-    fn new(spec: TableSpec, identity: u64) -> Arc<Table> {
-        Arc::new(Table { name: Arc::from(&*spec.name), spec, identity })
-    }
-}
-
 struct Inner {
     lives: Lives,
     /// Tells this database from others, in tokens. The same in all clients of a cluster.
     identity: u64,
     /// Which of its histories the database has.
     era: u64,
-    /// By id. Never locked for long.
-    tables: RwLock<Vec<Arc<Table>>>,
-    /// Held while a table is made: one at a time.
-    making: RwLock<()>,
+    tables: Tables,
+    /// Held while a table is made: one at a time. On a cluster: the tables that this client has
+    /// begun to make, and that may not be on all nodes.
+    making: RwLock<Vec<TableSpec>>,
     /// The placement map as last learned. If a shard does not have a slot that the map says it has,
     /// the map is read again.
     placement: RwLock<Arc<Placement>>,
@@ -239,7 +225,7 @@ impl Database {
             (Some(durability), _) => durability,
         };
         let mut tables: Vec<_> =
-            schema.identified().map(|(spec, identity)| Table::new(spec.clone(), identity)).collect();
+            schema.identified().map(|(spec, identity)| Some(Table::new(spec.clone(), identity))).collect();
         let how = EngineOptions {
             shards: options.shards,
             pin: options.pin.then_some(0),
@@ -253,15 +239,15 @@ impl Database {
             Some(path) => Engine::open_in(path, pair, schema.tables(), how)?,
         };
         let others = engine.layout().tables.iter().skip(tables.len()).cloned().collect::<Vec<_>>();
-        tables.extend(others.into_iter().map(|spec| Table::new(spec, new_identity())));
+        tables.extend(others.into_iter().map(|spec| Some(Table::new(spec, new_identity()))));
         let inner = Inner {
             placement: RwLock::new(Arc::new(Placement::even(options.shards))),
             holders: options.shards,
             identity: engine.identity().unwrap_or_else(|| RandomState::new().hash_one(new_identity())),
             era: engine.era(),
             lives: Lives::new(Driver::new(engine), None, false),
-            tables: RwLock::new(tables),
-            making: RwLock::new(()),
+            tables: Tables::new(tables),
+            making: RwLock::default(),
             admission: Admission::new(options.transactions_per_shard.saturating_mul(options.shards)),
             large: Admission::new(usize::MAX),
             tally: Tally::default(),
@@ -319,16 +305,18 @@ impl Database {
         let goes_back = cluster.durability == Durability::Async;
         // All clients meet the nodes in the same lives then.
         let era = if goes_back { token::era(&engine.met()) } else { 0 };
+        let of_file = cluster.tables.len();
+        let tables = (0..).zip(cluster.all_tables());
+        let tables =
+            tables.map(|(id, spec): (usize, _)| (id < of_file).then(|| Table::new(spec, cluster.id)));
         let inner = Inner {
             placement: RwLock::new(Arc::new(Placement::even(holders))),
             holders,
             lives: Lives::new(engine, Some(Box::new(again)), goes_back),
             identity: cluster.id,
             era,
-            tables: RwLock::new(
-                cluster.tables.iter().map(|spec| Table::new(spec.clone(), cluster.id)).collect(),
-            ),
-            making: RwLock::new(()),
+            tables: Tables::new(tables.collect()),
+            making: RwLock::default(),
             admission: Admission::new(options.transactions_per_shard),
             large: Admission::new(LARGE_AT_ONCE),
             tally: Tally::default(),
@@ -354,77 +342,15 @@ impl Database {
         self.inner.tally.stats(self.inner.lives.early_answers(), oldest)
     }
 
-    /// The id of a table.
-    pub fn table(&self, name: &str) -> Option<TableId> {
-        let tables = self.inner.tables();
-        let (position, table) = (0..).zip(tables.iter()).find(|(_, table)| *table.name == *name)?;
-        Some(TableId::new(StoredTable(position), table.identity))
-    }
-
-    /// Makes an empty table, which any handle may use at once. An immutable table is made by
-    /// [`Database::create_loaded`].
-    pub fn create_table(&self, spec: TableSpec) -> Result<TableId, Error> {
-        if spec.immutable {
-            return Err(SchemaError::Immutable(Arc::from(&*spec.name)).into());
-        }
-        self.create_loaded(spec, [])
-    }
-
-    /// Makes a table with rows in it, one value per column group: the fastest way to load data, and
-    /// the only way to fill an immutable table. Others see the table with all its rows, or not at
-    /// all; snapshots that were taken before see the rows, too. Nothing is made if a key comes
-    /// twice ([`Error::Exists`]), a row does not fit the table, or all rows do not fit into memory
-    /// ([`Error::Full`]).
-    pub fn create_loaded(
-        &self,
-        spec: TableSpec,
-        rows: impl IntoIterator<Item = (Key, Vec<Vec<u8>>)>,
-    ) -> Result<TableId, Error> {
-        if self.inner.is_client() {
-            return Err(Error::TablesAreFixed);
-        }
-        check_table(&spec)?;
-        let mut rows: Vec<_> = rows.into_iter().collect();
-        rows.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        let (name, groups) = (|| Arc::from(&*spec.name), spec.groups.len());
-        if rows.windows(2).any(|pair| pair[0].0 == pair[1].0) {
-            return Err(Error::Exists { table: name() });
-        }
-        for (key, values) in &rows {
-            check_key(key)?;
-            values.iter().try_for_each(|value| check_value(value))?;
-            if values.len() != groups {
-                return Err(Error::ValueCount { table: name(), values: values.len(), groups });
-            }
-        }
-        let _one_at_a_time = self.inner.making.write().unwrap_or_else(PoisonError::into_inner);
-        if self.table(&spec.name).is_some() {
-            return Err(SchemaError::DuplicateTable(name()).into());
-        }
-        if self.inner.tables().len() == TABLES_MAX {
-            return Err(SchemaError::TooManyTables.into());
-        }
-        let running = self.inner.running()?;
-        let values = rows.iter().flat_map(|(_, values)| values);
-        let bytes = values.map(|value| written_bytes(value.len())).sum();
-        if running.limit().is_some_and(|memory| memory.lacks(bytes)) {
-            return Err(Error::Full);
-        }
-        let id = running.create_table(spec.clone());
-        running.load(id, rows);
-        let identity = new_identity();
-        self.inner.tables.write().unwrap_or_else(PoisonError::into_inner).push(Table::new(spec, identity));
-        Ok(TableId::new(id, identity))
-    }
-
     /// The memory of every table in this process, in the order of their ids.
     pub fn memory(&self) -> Result<Vec<TableMemory>, Error> {
         let memory = self.inner.running()?.memory();
-        let tables = self.inner.tables();
-        let named = tables.iter().zip(memory);
-        Ok(named
-            .map(|(of, table)| TableMemory { name: of.name.clone(), rows: table.rows, bytes: table.bytes })
-            .collect())
+        let tables = self.inner.tables.all();
+        let named = tables.iter().zip(memory).filter_map(|(of, table)| {
+            let name = of.as_ref()?.name.clone();
+            Some(TableMemory { name, rows: table.rows, bytes: table.bytes })
+        });
+        Ok(named.collect())
     }
 
     /// Moves slots with everything in them to another shard, while transactions go on; slots that
@@ -560,14 +486,9 @@ impl Inner {
         pair.has_snapshots() && !pair.has_locks()
     }
 
-    fn tables(&self) -> RwLockReadGuard<'_, Vec<Arc<Table>>> {
-        self.tables.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn table(&self, table: TableId) -> Result<Arc<Table>, Error> {
-        let tables = self.tables();
-        let found = tables.get(table.stored().index());
-        found.filter(|found| found.identity == table.identity()).cloned().ok_or(Error::NoSuchTable)
+        let found = self.tables.get(table.stored());
+        found.filter(|found| found.identity == table.identity()).ok_or(Error::NoSuchTable)
     }
 
     /// A table that may be written.
@@ -599,7 +520,7 @@ impl Inner {
 
     /// The shard that owns a key of an existing table; `None` if all have copies of the table.
     fn owner(&self, table: StoredTable, key: &Key) -> Option<ShardId> {
-        let slot = self.tables()[table.index()].spec.partitioning.slot(key)?;
+        let slot = self.tables.partitioning(table).slot(key)?;
         Some(self.placement().shard(slot))
     }
 
@@ -646,8 +567,7 @@ impl Inner {
     /// The shards that may hold rows of a range: one, if the range lies within one partition key;
     /// none if any copy of the table will do.
     fn shards_of(&self, placement: &Placement, scan: &Scan) -> Vec<ShardId> {
-        let partitioning = self.tables()[scan.column.table.index()].spec.partitioning;
-        match partitioning.range_place(&scan.low, scan.high.as_ref()) {
+        match self.tables.partitioning(scan.column.table).range_place(&scan.low, scan.high.as_ref()) {
             RangePlace::Slot(slot) => vec![placement.shard(slot)],
             RangePlace::AnySlot => placement.shards(),
             RangePlace::Everywhere => Vec::new(),

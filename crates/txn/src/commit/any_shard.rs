@@ -24,7 +24,7 @@ use crate::envelope::{Answer, Envelope};
 use crate::executable::{AnyProcedure, Executes};
 use crate::execute::CompiledSteps;
 use crate::interactive::{AskedShards, CompiledOperations, Rows, Step, Transaction};
-use crate::messages::{self, Common, CommonReply, LoadOutcome, MoveOutcome};
+use crate::messages::{self, Common, CommonReply, LoadOutcome, MoveOutcome, TableList};
 use crate::procedure::{Reads, Scan};
 use crate::read_only;
 use crate::service::Service;
@@ -120,6 +120,16 @@ pub trait AnyShard: Tasks {
         table: TableId,
         rows: Arc<messages::Rows>,
     ) -> Step<'static, Option<LoadOutcome>>;
+
+    /// Has another shard with data make those of these tables that it lacks, the first of which is
+    /// at the position `from`. Returns the tables that it has from there on, once they outlive what
+    /// a log outlives; `None` if its process was lost meanwhile.
+    fn make_tables(
+        &self,
+        shard: ShardId,
+        from: u16,
+        made: Arc<Vec<TableSpec>>,
+    ) -> Step<'static, Option<TableList>>;
 
     /// Asks the shard `from` to give slots to the shard `to`; `None` if its process was lost
     /// meanwhile.
@@ -485,6 +495,24 @@ impl<P: AnyPair> AnyShard for ShardEnv<P> {
             env.stable().await;
             match loaded.map(Answer::common) {
                 Ok(CommonReply::LoadOver(outcome)) => Some(outcome),
+                _ => None,
+            }
+        })
+    }
+
+    fn make_tables(
+        &self,
+        shard: ShardId,
+        from: u16,
+        made: Arc<Vec<TableSpec>>,
+    ) -> Step<'static, Option<TableList>> {
+        let told = self.call(shard, Envelope::Common(Common::Tables { from, made }));
+        let env = self.clone();
+        Box::pin(async move {
+            let told = told.await;
+            env.stable().await;
+            match told.map(Answer::common) {
+                Ok(CommonReply::Tables(list)) => Some(list).filter(|list| list.is_possible(from)),
                 _ => None,
             }
         })

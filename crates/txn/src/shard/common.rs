@@ -152,6 +152,7 @@ impl<S: Scheme> Base<S> {
                 self.learn_map(moved);
                 return Handled::Done;
             }
+            Common::Tables { from, made } => CommonReply::Tables(self.make_tables(*from, made)),
             Common::Load { table, rows } => CommonReply::LoadOver(self.load_rows(from, *table, rows)),
         })
     }

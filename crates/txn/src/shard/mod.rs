@@ -16,3 +16,4 @@ pub mod records;
 pub mod room;
 pub(crate) mod slots;
 pub mod steps;
+pub mod tables;

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_store::MovedRow;
 use plimsoll_types::history::Install;
-use plimsoll_types::{ColumnGroup, Held, Key, Moved, ShardId, Slot, TableId, Timestamp, TxnId};
+use plimsoll_types::{ColumnGroup, Held, Key, Moved, ShardId, Slot, TableId, TableSpec, Timestamp, TxnId};
 
 use crate::fetched::{Fetched, ReadRef};
 use crate::procedure::Reads;
@@ -92,6 +92,13 @@ pub enum Common<S: Scheme> {
         /// The rows, all of which this shard owns or copies.
         rows: Arc<Rows>,
     },
+    /// To a shard with data: makes those of these tables that it lacks, and asks which it has then.
+    Tables {
+        /// The position of the first of them. The tables before it are not asked for.
+        from: u16,
+        /// The tables, in the order of their ids; none if the sender only asks.
+        made: Arc<Vec<TableSpec>>,
+    },
     /// From shard to shard, when all come back: how far does the log go? With what the asker has
     /// to say of its own.
     Standing(Comeback),
@@ -115,7 +122,8 @@ plimsoll_types::wire!(<S: Scheme> enum Common<S> {
     ReadAt { txn, snapshot, reads; waited } = 0, Scheme(message) = 1, LowWater { low, held, asks } = 2,
     Read { txn, reads } = 3, Validate { txn, stamp, reads } = 4,
     Move { slots, to, most; asked } = 5, Parcel(parcel) = 6, TakenOver(slots) = 7, Map(moved) = 8, Load { table, rows } = 9,
-    Standing(comeback) = 10, Close { to, known } = 11, Unclosed = 12, Era = 13, Words(words) = 15;
+    Standing(comeback) = 10, Close { to, known } = 11, Unclosed = 12, Era = 13, Tables { from, made } = 14,
+    Words(words) = 15;
     Self::Snapshot(_) | Self::Stamp { .. }
 });
 
@@ -138,6 +146,8 @@ pub enum CommonReply<S: Scheme> {
     MoveOver(MoveOutcome),
     /// What came of rows to be loaded.
     LoadOver(LoadOutcome),
+    /// The tables that the shard has.
+    Tables(TableList),
     /// Whether all that was read is still current.
     Validated(bool),
     /// The snapshot asked for. It is already held, under this number: see
@@ -156,7 +166,7 @@ pub enum CommonReply<S: Scheme> {
 
 plimsoll_types::wire!(<S: Scheme> enum CommonReply<S> {
     Fetched(fetched) = 0, Validated(valid) = 1, Elsewhere = 2, MoveOver(outcome) = 3, LoadOver(outcome) = 4,
-    ClockAhead = 5, OutOfReach = 6, Standing(comeback) = 7, Closed(largest) = 8;
+    ClockAhead = 5, OutOfReach = 6, Standing(comeback) = 7, Closed(largest) = 8, Tables(list) = 9;
     Self::Snapshot(..) | Self::Stamp(_)
 });
 
@@ -176,6 +186,7 @@ impl<S: Scheme> Common<S> {
             Common::TakenOver(_) => About::new("TAKEN OVER", None),
             Common::Map(_) => About::new("MAP", None),
             Common::Load { .. } => About::new("LOAD", None),
+            Common::Tables { .. } => About::new("TABLES", None),
             Common::Standing(_) => About::new("STANDING", None),
             Common::Era => About::new("ERA", None),
             Common::Close { .. } => About::new("CLOSE", None),
@@ -202,6 +213,7 @@ impl<S: Scheme> CommonReply<S> {
             CommonReply::MoveOver(_) => "not moved",
             CommonReply::LoadOver(LoadOutcome::Loaded) => "loaded",
             CommonReply::LoadOver(_) => "not loaded",
+            CommonReply::Tables(_) => "tables",
             CommonReply::Standing(_) => "standing",
             CommonReply::Closed(_) => "closed",
         }
@@ -288,6 +300,17 @@ pub struct Parcel<S: Scheme> {
 plimsoll_types::wire!(<S: Scheme> struct Parcel<S> {
     slots, number, of, rows, floor, marked, forgotten, pinned, installs
 });
+
+/// The tables that a shard has.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TableList {
+    /// Those from the position on that the request names, in the order of their ids.
+    pub tables: Vec<TableSpec>,
+    /// How many of them the request has made; they are the last.
+    pub made: u16,
+}
+
+plimsoll_types::wire!(struct TableList { tables, made });
 
 /// Rows with one value per column group.
 pub type Rows = Vec<(Key, Vec<Vec<u8>>)>;
