@@ -69,8 +69,9 @@ pub fn start(plan: &StartPlan, stop: &AtomicBool) -> Result<bool, Box<dyn std::e
     let engine = Engine::join(cluster, node.id, listener, Some(plan.memory), data_dir, listening)?;
     let engine = Arc::new(engine);
     #[cfg(feature = "sql")]
+    sql::serve(&engine, cluster, node.id);
+    #[cfg(feature = "sql")]
     if let Some(address) = &plan.sql {
-        sql::serve(&engine, cluster, node.id);
         tracing::info!("for SQL: psql -h {} -p {}", sql::host(address), address.port());
     }
     let pair = cluster.pair;

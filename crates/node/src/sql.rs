@@ -43,7 +43,8 @@ pub(crate) fn listen(address: &Endpoint, node: &NodeConfig) -> Result<Listening,
     Ok(Listening { listeners: vec![listener], streams_max: SESSIONS_MAX + SPARE })
 }
 
-/// Serves the clients that are dealt to the shards of a node, if the cluster's pair has SQL.
+/// Serves the clients that are dealt to the shards of a node, if the cluster's pair has SQL. A node
+/// that listens for none keeps queues for the sessions of others.
 pub(crate) fn serve(engine: &Engine, cluster: &Cluster, node: u16) {
     let Some(store) = node_store(engine, cluster) else { return };
     let places = Places::new(node, SESSIONS_MAX);

@@ -113,7 +113,10 @@ pub(super) async fn converse<S: Stream, W: World>(
 ) -> Result<(), Closed> {
     let ended = carry_out_all(&mut session, line, arrived).await;
     session.roll_back().await;
-    session.sweep_all().await;
+    if !session.sweep.is_over() {
+        line.stream.close().await;
+        session.sweep_all().await;
+    }
     ended
 }
 

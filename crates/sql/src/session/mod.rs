@@ -119,6 +119,11 @@ pub trait Stream {
 
     /// Writes all of it, waiting as long as the other end does not take it.
     fn write(&mut self, bytes: &[u8]) -> impl Future<Output = Result<(), Closed>>;
+
+    /// Lets the other end go, before the session is over.
+    fn close(&mut self) -> impl Future<Output = ()> {
+        async {}
+    }
 }
 
 /// What a session has of its surroundings.

@@ -714,7 +714,7 @@ impl<S: Scheme> Base<S> {
         if life.is_none() {
             self.release_stuck();
             let lost = self.ear.as_mut().map(|ear| ear.cut_off(peer));
-            self.words.extend(lost.into_iter().flatten());
+            self.answer_words(lost);
         }
         if Some(peer) == self.layout.placement.holders().next() {
             self.tells_again();
@@ -727,7 +727,15 @@ impl<S: Scheme> Base<S> {
     /// Words have come from a shard.
     pub(super) fn hear(&mut self, from: ShardId, words: &[u8]) {
         let answers = self.ear.as_mut().map(|ear| ear.hear(from, words));
-        self.words.extend(answers.into_iter().flatten());
+        self.answer_words(answers);
+    }
+
+    /// Sends what was said, but nothing to shards that there are not: another process may have
+    /// named them.
+    fn answer_words(&mut self, answers: Option<Vec<(ShardId, Vec<u8>)>>) {
+        let shards = self.layout.processes.len();
+        let answers = answers.into_iter().flatten().filter(|(to, _)| to.index() < shards);
+        self.words.extend(answers);
     }
 
     /// Whether a shard is in this process.

@@ -54,16 +54,20 @@ impl<W: World> Session<'_, W> {
         self.put(Space::Copied, left_key(space, &prefix), Some(&[])).await
     }
 
-    /// Waits for something, and removes rows that have been left until it is there.
+    /// Waits for something, and removes rows that have been left until it is there. Not while a
+    /// transaction is open, whose locks it could wait for.
     pub(in crate::session) async fn sweep_until<T>(&mut self, awaited: impl Future<Output = T>) -> T {
         let mut awaited = pin!(awaited);
-        while !self.sweep.is_over() {
-            let polled = poll_fn(|context| Poll::Ready(awaited.as_mut().poll(context)));
-            if let Poll::Ready(result) = polled.await {
+        while !self.sweep.is_over() && self.data.open.is_none() {
+            let mut step = pin!(self.sweep_some());
+            let first = poll_fn(|context| match awaited.as_mut().poll(context) {
+                Poll::Ready(result) => Poll::Ready(Some(result)),
+                Poll::Pending => step.as_mut().poll(context).map(|()| None),
+            });
+            // A step that is not over is done again.
+            if let Some(result) = first.await {
                 return result;
             }
-            self.sweep_some().await;
-            self.world.pause().await;
         }
         awaited.await
     }
@@ -72,22 +76,27 @@ impl<W: World> Session<'_, W> {
     pub(in crate::session) async fn sweep_all(&mut self) {
         while !self.sweep.is_over() {
             self.sweep_some().await;
-            self.world.pause().await;
         }
     }
 
-    /// Removes some of the rows that have been left. If another session does so at the same time,
-    /// or the database is out of reach, the rows stay until the next table is dropped.
+    /// Removes some of the rows that have been left. Those that another session removes at the same
+    /// time are left to it; if the database is out of reach, all stay until the next table is
+    /// dropped.
     async fn sweep_some(&mut self) {
+        self.world.pause().await;
         // What keeps it from going on keeps nobody from anything.
-        if self.try_sweep_some().await.is_err() {
-            self.sweep = Sweep::default();
+        match self.try_sweep_some().await {
+            Ok(()) => {}
+            Err(Failure::Conflict(_)) if !self.sweep.is_due => drop(self.sweep.left.pop()),
+            Err(_) => self.sweep = Sweep::default(),
         }
     }
 
     async fn try_sweep_some(&mut self) -> Result<(), Failure> {
-        if std::mem::take(&mut self.sweep.is_due) {
-            return self.look_for_left().await;
+        if self.sweep.is_due {
+            self.look_for_left().await?;
+            self.sweep.is_due = false;
+            return Ok(());
         }
         let Some(entry) = self.sweep.left.last() else { return Ok(()) };
         let store = self.world.store();
@@ -127,11 +136,17 @@ impl<W: World> Session<'_, W> {
         Ok(())
     }
 
-    /// Reads the first pairs whose keys begin with one of the marks below.
+    /// Reads the pairs whose keys begin with one of the marks below.
     async fn marked(&self, kind: [u8; 5]) -> Result<Vec<Pair>, Failure> {
         let low = kind.to_vec();
         let all = Range { space: Space::Copied, high: key::after_prefix(&low), low, reverse: false };
-        Ok(self.scan_newest(all).await?.0)
+        let (mut pairs, mut left) = (Vec::new(), Some(all));
+        while let Some(range) = left {
+            let (more, rest) = self.scan_newest(range).await?;
+            pairs.extend(more);
+            left = rest;
+        }
+        Ok(pairs)
     }
 }
 

@@ -78,7 +78,7 @@ const HELD_US: u64 = 100_000;
 const HELD_LAST_US: u64 = 1_000_000;
 
 /// How long a session waits for the first answer of a row's keeper, in microseconds. If there is
-/// none, it goes on without.
+/// none, it queues among the sessions of its node.
 const ANSWER_US: i64 = 100_000;
 
 /// How long a session waits until it sends a first probe, in microseconds. The next ones come when
@@ -233,7 +233,10 @@ impl Reserved {
             for (key, keeper) in keys {
                 match keeper {
                     None => table.give_up(session, &key, told),
-                    Some(shard) => elsewhere.entry(shard).or_default().push(key),
+                    Some(shard) => {
+                        table.is_back(&key);
+                        elsewhere.entry(shard).or_default().push(key);
+                    }
                 }
             }
             told.extend(elsewhere.into_iter().map(|(shard, keys)| (shard, Word::Release { session, keys })));
@@ -284,8 +287,7 @@ impl<W: World> Session<'_, W> {
     /// Reserves a row that is to be written. If another session has it, waits until it has not;
     /// what was read before that is no longer so, and the transaction starts again if it can.
     pub(super) async fn reserve(&mut self, key: &[u8], deadline_us: Option<i64>) -> Result<(), Stop> {
-        let keeper = self.keeper(key).filter(|_| self.is_hot(key));
-        self.reserve_at(keeper, key, deadline_us).await
+        self.reserve_at(self.queue(key, false), key, deadline_us).await
     }
 
     /// The shard of another node that keeps a row.
@@ -294,9 +296,19 @@ impl<W: World> Session<'_, W> {
         self.world.keeper(key)
     }
 
-    fn is_hot(&self, key: &[u8]) -> bool {
+    /// The shard of another node at which the session queues for a row that its client wants for
+    /// itself, or not; none if it queues among the sessions of its node.
+    fn queue(&self, key: &[u8], wants: bool) -> Option<u16> {
+        let keeper = self.keeper(key)?;
         let now_us = self.world.now_us();
-        self.reserved.party.with(|table, _| table.is_hot(key, now_us))
+        let is_away = self.reserved.party.with(|table, _| table.queues_away(key, keeper, wants, now_us));
+        is_away.then_some(keeper)
+    }
+
+    /// The shard that keeps a row has said nothing.
+    fn note_silence(&self, shard: u16) {
+        let now_us = self.world.now_us();
+        self.reserved.party.with(|table, _| table.is_silent(shard, now_us));
     }
 
     /// The transaction was refused because of another: those that write the same rows on other nodes
@@ -312,28 +324,34 @@ impl<W: World> Session<'_, W> {
 
     async fn reserve_at(
         &mut self,
-        keeper: Option<u16>,
+        mut keeper: Option<u16>,
         key: &[u8],
         deadline_us: Option<i64>,
     ) -> Result<(), Stop> {
         if self.reserved.keys.contains_key(key) || self.reserved.keys.len() >= RESERVED_MAX {
             return Ok(());
         }
-        let mut waiting = match keeper {
-            Some(shard) => {
-                let mut waiting = self.ask_keeper(shard, key, true);
-                match self.first_answer(&mut waiting).await {
-                    Waits::Got { has_waited: false } => {
-                        self.reserved.keys.insert(key.to_vec(), keeper);
-                        return Ok(());
-                    }
-                    Waits::Asked => return Ok(()),
-                    _ => {}
+        let mut asked = None;
+        if let Some(shard) = keeper {
+            let mut waiting = self.ask_keeper(shard, key, true);
+            match self.first_answer(&mut waiting).await {
+                Waits::Got { has_waited: false } => {
+                    self.reserved.keys.insert(key.to_vec(), keeper);
+                    return Ok(());
                 }
-                let now_us = self.world.now_us();
-                self.reserved.party.with(|table, _| table.warm(key, now_us));
-                waiting
+                Waits::Asked => {
+                    self.note_silence(shard);
+                    keeper = None;
+                }
+                _ => {
+                    let now_us = self.world.now_us();
+                    self.reserved.party.with(|table, _| table.warm(key, now_us));
+                    asked = Some(waiting);
+                }
             }
+        }
+        let mut waiting = match asked {
+            Some(waiting) => waiting,
             None => match self.reserved.ask(key, true) {
                 Answer::Granted => {
                     self.reserved.keys.insert(key.to_vec(), None);
@@ -411,15 +429,16 @@ impl<W: World> Session<'_, W> {
         if self.reserved.keys.contains_key(&key) {
             return Ok(true);
         }
-        let keeper = self.keeper(&key);
-        if wait != Wait::Block && !self.take(keeper, &key).await {
+        let keeper = self.queue(&key, true);
+        if wait == Wait::Block {
+            self.reserve_at(keeper, &key, deadline_us).await?;
+        } else if !self.take(keeper, &key).await {
             if wait == Wait::Skip {
                 return Ok(false);
             }
             let error = format!("could not obtain lock on row in relation \"{}\"", locked.table.name);
             return Err(SqlError::new(SqlState::LOCK_NOT_AVAILABLE, error).into());
         }
-        self.reserve_at(keeper, &key, deadline_us).await?;
         // Others may have written it since the transaction began. It is told now, and not when the
         // transaction commits after it has done its work.
         if self.can_start_over() && self.is_outdated(space(&locked.table), key).await? {
@@ -431,23 +450,26 @@ impl<W: World> Session<'_, W> {
     }
 
     /// Reserves a row if no other session has it. Says whether none has.
-    async fn take(&mut self, keeper: Option<u16>, key: &[u8]) -> bool {
+    async fn take(&mut self, mut keeper: Option<u16>, key: &[u8]) -> bool {
         if self.reserved.keys.len() >= RESERVED_MAX {
             let Party { session, .. } = self.reserved.party;
             return self.reserved.party.with(|table, _| !table.is_of_another(session, key));
         }
-        let is_free = match keeper {
-            None => self.reserved.ask(key, false) == Answer::Granted,
-            Some(shard) => {
-                let mut waiting = self.ask_keeper(shard, key, false);
-                match self.first_answer(&mut waiting).await {
-                    Waits::Got { .. } => true,
-                    // It goes on without.
-                    Waits::Asked => return true,
-                    _ => false,
+        let mut is_free = false;
+        if let Some(shard) = keeper {
+            let mut waiting = self.ask_keeper(shard, key, false);
+            match self.first_answer(&mut waiting).await {
+                Waits::Got { .. } => is_free = true,
+                Waits::Asked => {
+                    self.note_silence(shard);
+                    keeper = None;
                 }
+                _ => {}
             }
-        };
+        }
+        if keeper.is_none() {
+            is_free = self.reserved.ask(key, false) == Answer::Granted;
+        }
         if is_free {
             self.reserved.keys.insert(key.to_vec(), keeper);
         }
@@ -730,17 +752,44 @@ mod tests {
     }
 
     #[test]
+    fn sessions_of_a_node_queue_in_one_place() {
+        let mut nodes = Nodes::new();
+        let away = |nodes: &mut Nodes, wants, now_us| {
+            nodes.at(1, |table, _| table.queues_away(b"a", 0, wants, now_us))
+        };
+        assert!(away(&mut nodes, true, 0) && !away(&mut nodes, false, 0));
+        // One of them has it among themselves.
+        assert_eq!(nodes.ask(100, 1, b"a", true), Waits::Got { has_waited: false });
+        assert!(!away(&mut nodes, true, 0));
+        nodes.release(100, 1, b"a");
+        // One of them has asked its keeper.
+        assert_eq!(nodes.ask(100, 0, b"a", true), Waits::Got { has_waited: false });
+        assert!(away(&mut nodes, false, 0));
+        assert_eq!(nodes.ask(101, 0, b"a", false), Waits::Refused);
+        assert_eq!(nodes.tables[1].waiting().count(), 0, "who is refused does not wait");
+        nodes.at(1, |table, _| table.is_back(b"a"));
+        nodes.release(100, 0, b"a");
+        assert!(!away(&mut nodes, false, 0));
+        // Nobody is asked who says nothing.
+        nodes.at(1, |table, _| table.is_silent(0, 5));
+        assert!(!away(&mut nodes, true, 1_000_004) && away(&mut nodes, true, 1_000_005));
+    }
+
+    #[test]
     fn a_row_is_hot_while_others_are_met_at_it() {
         let mut table = Table::default();
+        let is_hot = |table: &Table, key, now_us| table.queues_away(key, 0, false, now_us);
         table.warm(b"a", 0);
-        assert!(!table.is_hot(b"a", 1), "once is chance");
+        assert!(!is_hot(&table, b"a", 1), "once is chance");
         table.warm(b"a", 10);
-        assert!(table.is_hot(b"a", 1_000_009) && !table.is_hot(b"a", 1_000_010) && !table.is_hot(b"b", 11));
+        assert!(
+            is_hot(&table, b"a", 1_000_009) && !is_hot(&table, b"a", 1_000_010) && !is_hot(&table, b"b", 11)
+        );
         table.warm(b"a", 2_000_000);
-        assert!(!table.is_hot(b"a", 2_000_001));
+        assert!(!is_hot(&table, b"a", 2_000_001));
         (0..10_000u32).for_each(|key| table.warm(&key.to_be_bytes(), 2_000_000));
         table.warm(b"a", 2_000_000);
-        assert!(table.is_hot(b"a", 2_000_001), "room is made for what is old only");
+        assert!(is_hot(&table, b"a", 2_000_001), "room is made for what is old only");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use plimsoll_types::mutants::{Mutant, planted};
 use super::words::{At, Probe, Word};
 
 /// Steps that a probe goes at most. No circle that matters is longer.
-const STEPS_MAX: u16 = 64;
+const STEPS_MAX: u16 = 1024;
 
 /// How long a row counts as one that several nodes write, in microseconds since that was seen last.
 const HOT_FOR_US: i64 = 1_000_000;
@@ -17,6 +17,9 @@ const HOT_FROM: u32 = 2;
 
 /// Rows of which that is remembered at most.
 const HOT_MAX: usize = 4096;
+
+/// How long a shard is not asked that has said nothing, in microseconds.
+const SILENT_FOR_US: i64 = 1_000_000;
 
 /// Messages, with the shards that they go to.
 pub(super) type Told = Vec<(u16, Word)>;
@@ -85,6 +88,12 @@ pub(super) struct Table {
     waits: BTreeMap<u32, Wait>,
     /// Rows of other nodes that sessions of this one have met others at.
     heat: BTreeMap<Vec<u8>, Heat>,
+    /// When it was last looked which of these are no longer hot, in microseconds.
+    cooled_us: i64,
+    /// Rows that sessions of this node have, or wait for, at their keepers, and how many.
+    away: BTreeMap<Vec<u8>, usize>,
+    /// Shards of other nodes that do not answer, and until when they are not asked.
+    silent: BTreeMap<u16, i64>,
 }
 
 impl Table {
@@ -153,9 +162,35 @@ impl Table {
         may_wait: bool,
         told: &mut Told,
     ) {
+        *self.away.entry(key.to_vec()).or_default() += 1;
         let wait = Wait { key: key.to_vec(), keeper: Some(keeper), state: Waits::Asked };
         self.waits.insert(session, wait);
         told.push((keeper, Word::Ask { session, key: key.to_vec(), may_wait }));
+    }
+
+    /// A session of this node neither has nor wants a row any more at its keeper.
+    pub(super) fn is_back(&mut self, key: &[u8]) {
+        if let Some(count) = self.away.get_mut(key) {
+            *count -= 1;
+            if *count == 0 {
+                self.away.remove(key);
+            }
+        }
+    }
+
+    /// Whether a session of this node queues at a row's keeper, and not among the sessions of its
+    /// node. It does where others of its node do, and if nodes meet there; and if the client wants
+    /// the row for itself, unless others of its node queue here.
+    pub(super) fn queues_away(&self, key: &[u8], keeper: u16, wants: bool, now_us: i64) -> bool {
+        if self.silent.get(&keeper).is_some_and(|until_us| now_us < *until_us) {
+            return false;
+        }
+        self.away.contains_key(key) || self.is_hot(key, now_us) || wants && !self.rows.contains_key(key)
+    }
+
+    /// The shard that keeps a row has said nothing.
+    pub(super) fn is_silent(&mut self, keeper: u16, now_us: i64) {
+        self.silent.insert(keeper, now_us.saturating_add(SILENT_FOR_US));
     }
 
     /// How far a session of this node is that waits for a row. If it has got it, or will not, it
@@ -171,9 +206,14 @@ impl Table {
                 let place = queue.and_then(|queue| queue.iter().position(|it| it.session == session));
                 Waits::Behind(1 + place.unwrap_or_default())
             }
-            (Waits::Got { has_waited }, _) => {
+            (state @ Waits::Got { .. }, _) => {
                 self.waits.remove(&session);
-                Waits::Got { has_waited }
+                state
+            }
+            (Waits::Refused, _) => {
+                self.waits.remove(&session);
+                self.is_back(key);
+                Waits::Refused
             }
             (state, _) => state,
         }
@@ -196,7 +236,8 @@ impl Table {
                 return true;
             }
             let wait = self.waits.get(&at).filter(|wait| wait.keeper.is_none());
-            let Some(row) = wait.and_then(|wait| self.rows.get(&wait.key)) else { return false };
+            let row = wait.and_then(|wait| self.rows.get(&wait.key));
+            let Some(row) = row.filter(|row| row.holder.via.is_none()) else { return false };
             at = row.holder.session;
         }
     }
@@ -205,7 +246,10 @@ impl Table {
     pub(super) fn leave(&mut self, session: u32, told: &mut Told) {
         let Some(wait) = self.waits.remove(&session) else { return };
         match wait.keeper {
-            Some(keeper) => told.push((keeper, Word::Release { session, keys: vec![wait.key] })),
+            Some(keeper) => {
+                self.is_back(&wait.key);
+                told.push((keeper, Word::Release { session, keys: vec![wait.key] }));
+            }
             None => self.give_up(session, &wait.key, told),
         }
     }
@@ -372,7 +416,7 @@ impl Table {
     }
 
     /// Whether sessions of several nodes write a row at present.
-    pub(super) fn is_hot(&self, key: &[u8], now_us: i64) -> bool {
+    fn is_hot(&self, key: &[u8], now_us: i64) -> bool {
         let heat = self.heat.get(key);
         heat.is_some_and(|heat| heat.count >= HOT_FROM && !heat.is_over(now_us))
     }
@@ -380,7 +424,10 @@ impl Table {
     /// A session of this node has met another at a row that is kept elsewhere.
     pub(super) fn warm(&mut self, key: &[u8], now_us: i64) {
         if self.heat.len() >= HOT_MAX && !self.heat.contains_key(key) {
-            self.heat.retain(|_, heat| !heat.is_over(now_us));
+            if now_us.saturating_sub(self.cooled_us) >= HOT_FOR_US {
+                self.cooled_us = now_us;
+                self.heat.retain(|_, heat| !heat.is_over(now_us));
+            }
             if self.heat.len() >= HOT_MAX {
                 return;
             }
