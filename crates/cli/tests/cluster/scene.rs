@@ -32,10 +32,16 @@ pub fn has_oracle(keys: &str) -> bool {
     ["gts", "vts"].iter().any(|scheme| keys.contains(scheme))
 }
 
-/// Ports that nobody has at this moment.
+/// Ports that nobody has at this moment, and that the system gives to no connection that goes out:
+/// one of those could take the port of a node while that is killed and started again.
 pub fn free_ports(count: usize) -> Vec<u16> {
-    let listeners: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect()
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let port = || {
+        let number = std::process::id().wrapping_mul(101).wrapping_add(NEXT.fetch_add(1, Relaxed));
+        (10_000 + number % 20_000) as u16
+    };
+    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    std::iter::repeat_with(port).filter(is_free).take(count).collect()
 }
 
 impl Scene {
