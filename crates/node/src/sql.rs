@@ -52,7 +52,7 @@ pub(crate) fn serve(engine: &Engine, cluster: &Cluster, node: u16) {
     for shard in engine.shards() {
         let (places, store) = (places.clone(), store.clone());
         engine.spawn_on(shard, move |shard| async move {
-            plimsoll_sessions::listen(&*shard, &places);
+            plimsoll_sessions::receive(&*shard, &places);
             loop {
                 let stream = shard.accept().await;
                 let store = ShardStore::new(shard.clone(), store.clone());

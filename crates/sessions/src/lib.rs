@@ -14,9 +14,9 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plimsoll_sql::session::{Places, Teller, World};
+use plimsoll_sql::session::{Places, Sender, World};
 use plimsoll_txn::any_shard::AnyShard;
-use plimsoll_txn::base::Ear;
+use plimsoll_txn::base::Inbox;
 use plimsoll_types::ShardId;
 
 pub use client::serve;
@@ -72,9 +72,9 @@ impl World for Here {
         self.store.keeper(key).map(|ShardId(shard)| shard)
     }
 
-    fn teller(&self) -> Option<Teller> {
+    fn sender(&self) -> Option<Sender> {
         let shard = (!self.store.is_alone()).then(|| self.shard.clone())?;
-        Some(Rc::new(move |to, bytes| shard.tell(ShardId(to), bytes)))
+        Some(Rc::new(move |to, bytes| shard.send_session(ShardId(to), bytes)))
     }
 
     async fn pause(&self) {
@@ -86,25 +86,25 @@ impl World for Here {
     }
 }
 
-/// Hears for a node's sessions what those of others say.
-struct Listener(Arc<Places>);
+/// Receives for a node's sessions what those of other nodes send.
+struct NodeInbox(Arc<Places>);
 
-impl Ear for Listener {
-    fn hear(&mut self, ShardId(from): ShardId, words: &[u8]) -> Vec<(ShardId, Vec<u8>)> {
-        by_shard(self.0.hear(from, words))
+impl Inbox for NodeInbox {
+    fn receive(&mut self, ShardId(from): ShardId, message: &[u8]) -> Vec<(ShardId, Vec<u8>)> {
+        by_shard(self.0.receive(from, message))
     }
 
-    fn cut_off(&mut self, ShardId(from): ShardId) -> Vec<(ShardId, Vec<u8>)> {
-        by_shard(self.0.cut_off(from))
+    fn disconnected(&mut self, ShardId(peer): ShardId) -> Vec<(ShardId, Vec<u8>)> {
+        by_shard(self.0.disconnected(peer))
     }
 }
 
-fn by_shard(told: Vec<(u16, Vec<u8>)>) -> Vec<(ShardId, Vec<u8>)> {
-    told.into_iter().map(|(shard, words)| (ShardId(shard), words)).collect()
+fn by_shard(messages: Vec<(u16, Vec<u8>)>) -> Vec<(ShardId, Vec<u8>)> {
+    messages.into_iter().map(|(shard, message)| (ShardId(shard), message)).collect()
 }
 
-/// A shard of a node hears from now on what sessions of other nodes say. Each shard of a node has to
+/// Has a shard of a node receive what sessions of other nodes send. Each shard of the node has to,
 /// before another node can be connected to it.
-pub fn listen(shard: &dyn AnyShard, places: &Arc<Places>) {
-    shard.listen(Box::new(Listener(places.clone())));
+pub fn receive(shard: &dyn AnyShard, places: &Arc<Places>) {
+    shard.set_inbox(Box::new(NodeInbox(places.clone())));
 }

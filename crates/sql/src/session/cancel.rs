@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::recent::Recent;
-use super::reservations::{Reservations, Reserved, Teller};
+use super::reservations::{Reservations, Reserved, Sender};
 use super::showing::Shown;
 use super::statistics::Statistics;
 use crate::catalog::pg::{NodeSight, ShownNode};
@@ -90,15 +90,16 @@ impl Places {
         self.reservations.size()
     }
 
-    /// Takes what sessions of another node say, which has come from one of its shards, and returns
-    /// what is to be sent, with the shards that it is for.
-    pub fn hear(&self, from: u16, bytes: &[u8]) -> Vec<(u16, Vec<u8>)> {
-        self.reservations.hear(from, bytes)
+    /// Receives a message of another node's sessions, which has come from one of its shards, and
+    /// returns messages that are to be sent, each with the shard that it is for.
+    pub fn receive(&self, from: u16, message: &[u8]) -> Vec<(u16, Vec<u8>)> {
+        self.reservations.receive(from, message)
     }
 
-    /// What was sent to a shard of another node, or by it, may be lost. The same is returned.
-    pub fn cut_off(&self, shard: u16) -> Vec<(u16, Vec<u8>)> {
-        self.reservations.cut_off(shard)
+    /// Messages to a shard of another node, and from it, may be lost. Returns messages that are to be
+    /// sent.
+    pub fn disconnected(&self, peer: u16) -> Vec<(u16, Vec<u8>)> {
+        self.reservations.disconnected(peer)
     }
 
     /// Says how the nodes of the database are found, for sessions that want to see them.
@@ -166,8 +167,8 @@ impl Place {
     }
 
     /// What the session has reserved: nothing yet.
-    pub(super) fn reserved(&self, teller: Option<Teller>) -> Reserved {
-        Reserved::new(Arc::clone(&self.places), self.pid(), teller)
+    pub(super) fn reserved(&self, sender: Option<Sender>) -> Reserved {
+        Reserved::new(Arc::clone(&self.places), self.pid(), sender)
     }
 
     /// What the node's sessions have written lately.

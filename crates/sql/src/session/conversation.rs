@@ -167,7 +167,7 @@ impl<'a, W: World> Session<'a, W> {
             world,
             cache: Cache::default(),
             decoded: BTreeMap::new(),
-            reserved: place.reserved(world.teller()),
+            reserved: place.reserved(world.sender()),
             author: Author { session: place.pid(), application: Arc::from("") },
             place,
             style: Style::default(),

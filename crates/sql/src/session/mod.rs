@@ -96,7 +96,7 @@ use std::sync::Arc;
 
 pub use cancel::{Place, Places};
 use conflicts::Conflict;
-pub use reservations::Teller;
+pub use reservations::Sender;
 
 use crate::SqlError;
 use crate::store::{Failure, Store};
@@ -151,8 +151,9 @@ pub trait World {
         None
     }
 
-    /// Sends bytes to the shards of other nodes, for [`Places::hear`]; none if there are no others.
-    fn teller(&self) -> Option<Teller> {
+    /// Sends messages to the shards of other nodes, for [`Places::receive`]; none if there are no
+    /// other nodes.
+    fn sender(&self) -> Option<Sender> {
         None
     }
 

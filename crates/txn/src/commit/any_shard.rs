@@ -19,7 +19,7 @@ use plimsoll_types::{
 };
 
 use crate::attempt::{Attempt, Committed, First};
-use crate::base::{Counters, Ear, OldestSnapshot};
+use crate::base::{Counters, Inbox, OldestSnapshot};
 use crate::envelope::{Answer, Envelope};
 use crate::executable::{AnyProcedure, Executes};
 use crate::execute::CompiledSteps;
@@ -78,11 +78,12 @@ pub trait AnyShard: Tasks {
     /// Whether a shard is in this process.
     fn is_near(&self, shard: ShardId) -> bool;
 
-    /// From now on this hears the words that [`AnyShard::tell`] sends here.
-    fn listen(&self, ear: Box<dyn Ear>);
+    /// From now on this receives the messages that [`AnyShard::send_session`] sends to the shard.
+    fn set_inbox(&self, inbox: Box<dyn Inbox>);
 
-    /// Sends words to a shard. They are lost if its process is, or the channel to it.
-    fn tell(&self, shard: ShardId, words: Vec<u8>);
+    /// Sends a message to the sessions on a shard. The message is lost if the process of the shard
+    /// ends, or the channel to it is reset.
+    fn send_session(&self, shard: ShardId, message: Vec<u8>);
 
     /// Loads a row, one value per column group, before transactions begin.
     fn load_row(&self, table: TableId, key: &Key, values: &[&[u8]]);
@@ -434,12 +435,12 @@ impl<P: AnyPair> AnyShard for ShardEnv<P> {
         self.local(|node| node.base().is_near(shard))
     }
 
-    fn listen(&self, ear: Box<dyn Ear>) {
-        self.local(|node| node.base().ear = Some(ear));
+    fn set_inbox(&self, inbox: Box<dyn Inbox>) {
+        self.local(|node| node.base().inbox = Some(inbox));
     }
 
-    fn tell(&self, shard: ShardId, words: Vec<u8>) {
-        self.send(shard, Envelope::Common(Common::Words(words)));
+    fn send_session(&self, shard: ShardId, message: Vec<u8>) {
+        self.send(shard, Envelope::Common(Common::Session(message)));
     }
 
     fn load_row(&self, table: TableId, key: &Key, values: &[&[u8]]) {

@@ -249,16 +249,17 @@ pub type OnReplay = Box<dyn FnMut(Option<u64>)>;
 /// And whether the shard goes back to it now, or the log says that it has.
 pub type OnCut = Box<dyn FnMut(Timestamp, bool)>;
 
-/// What hears the [words](Common::Words) that come from shards of other processes.
+/// Receives the messages that sessions on shards of other processes send to this shard's
+/// ([`Common::Session`]).
 ///
-/// What is returned is sent, to the shards that it is with. Words are not answered, and those that
-/// are on their way when a channel is reset are lost.
-pub trait Ear {
-    /// Words have come from a shard.
-    fn hear(&mut self, from: ShardId, words: &[u8]) -> Vec<(ShardId, Vec<u8>)>;
+/// It returns messages that are to be sent, each with the shard that it is for. None of them is
+/// answered by the runtime, and those that are on their way when a channel is reset are lost.
+pub trait Inbox {
+    /// A message has come from a shard.
+    fn receive(&mut self, from: ShardId, message: &[u8]) -> Vec<(ShardId, Vec<u8>)>;
 
-    /// The channel to a shard was reset: words to it, and from it, may be lost.
-    fn cut_off(&mut self, from: ShardId) -> Vec<(ShardId, Vec<u8>)>;
+    /// The channel to a shard was reset: messages to it, and from it, may be lost.
+    fn disconnected(&mut self, peer: ShardId) -> Vec<(ShardId, Vec<u8>)>;
 }
 
 /// One shard's share of a database.
@@ -279,10 +280,10 @@ pub struct Base<S: Scheme> {
     pub on_replay: Option<OnReplay>,
     /// Called when versions above a cut turn out never to have been.
     pub on_cut: Option<OnCut>,
-    /// What hears words, if anything does.
-    pub(crate) ear: Option<Box<dyn Ear>>,
-    /// Words that are to be sent.
-    words: Vec<(ShardId, Vec<u8>)>,
+    /// Receives messages of sessions, if there are sessions.
+    pub(crate) inbox: Option<Box<dyn Inbox>>,
+    /// Messages of sessions that are to be sent.
+    session_messages: Vec<(ShardId, Vec<u8>)>,
     /// The steps of transactions on this shard, in order, if they are watched; such a run is
     /// recorded as well.
     pub steps: Option<Vec<Step>>,
@@ -364,8 +365,8 @@ impl<S: Scheme> Base<S> {
             on_install: None,
             on_replay: None,
             on_cut: None,
-            ear: None,
-            words: Vec::new(),
+            inbox: None,
+            session_messages: Vec::new(),
             steps: None,
             queues: false,
             released: Vec::new(),
@@ -713,8 +714,8 @@ impl<S: Scheme> Base<S> {
         }
         if life.is_none() {
             self.release_stuck();
-            let lost = self.ear.as_mut().map(|ear| ear.cut_off(peer));
-            self.answer_words(lost);
+            let answers = self.inbox.as_mut().map(|inbox| inbox.disconnected(peer));
+            self.send_session_messages(answers);
         }
         if Some(peer) == self.layout.placement.holders().next() {
             self.tells_again();
@@ -724,18 +725,18 @@ impl<S: Scheme> Base<S> {
         self.scheme.connected(peer, life, &mut self.released);
     }
 
-    /// Words have come from a shard.
-    pub(super) fn hear(&mut self, from: ShardId, words: &[u8]) {
-        let answers = self.ear.as_mut().map(|ear| ear.hear(from, words));
-        self.answer_words(answers);
+    /// A message of a session has come from a shard.
+    pub(super) fn receive_session(&mut self, from: ShardId, message: &[u8]) {
+        let answers = self.inbox.as_mut().map(|inbox| inbox.receive(from, message));
+        self.send_session_messages(answers);
     }
 
-    /// Sends what was said, but nothing to shards that there are not: another process may have
-    /// named them.
-    fn answer_words(&mut self, answers: Option<Vec<(ShardId, Vec<u8>)>>) {
+    /// Sends messages of sessions, but none to shards that do not exist: the process that sent the
+    /// message may have named them.
+    fn send_session_messages(&mut self, messages: Option<Vec<(ShardId, Vec<u8>)>>) {
         let shards = self.layout.processes.len();
-        let answers = answers.into_iter().flatten().filter(|(to, _)| to.index() < shards);
-        self.words.extend(answers);
+        let messages = messages.into_iter().flatten().filter(|(to, _)| to.index() < shards);
+        self.session_messages.extend(messages);
     }
 
     /// Whether a shard is in this process.
@@ -764,8 +765,8 @@ impl<S: Scheme> Base<S> {
         due.chain(votes).chain(self.moves.due()).chain(self.scheme.due()).min()
     }
 
-    /// Sends the shard's own messages at the end of a pass: watermark, moves, words, requests to
-    /// the oracle.
+    /// Sends the shard's own messages at the end of a pass: watermark, moves, messages of
+    /// sessions, requests to the oracle.
     pub(crate) fn outgoing(&mut self, mut send: impl FnMut(ShardId, Common<S>)) {
         if std::mem::take(&mut self.telling)
             && let Some(watermark) = &self.watermark
@@ -781,8 +782,8 @@ impl<S: Scheme> Base<S> {
         for (to, message) in self.outgoing_moves() {
             send(to, message);
         }
-        for (to, words) in self.words.drain(..) {
-            send(to, Common::Words(words));
+        for (to, message) in self.session_messages.drain(..) {
+            send(to, Common::Session(message));
         }
         self.scheme.outgoing(&mut self.scheme_messages);
         self.counters.oracle_messages += self.scheme_messages.len() as u64;

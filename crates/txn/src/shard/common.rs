@@ -133,8 +133,8 @@ impl<S: Scheme> Base<S> {
                 self.note_unclosed(from);
                 return Handled::Done;
             }
-            Common::Words(words) => {
-                self.hear(from, words);
+            Common::Session(message) => {
+                self.receive_session(from, message);
                 return Handled::Done;
             }
             Common::Move { slots, to, most, asked } => {

@@ -113,9 +113,9 @@ pub enum Common<S: Scheme> {
     },
     /// To the first shard: a stamp was logged above the cut.
     Unclosed,
-    /// From what runs on shards of one process to what runs on those of another. The database does
-    /// not know what it means ([`Ear`](crate::base::Ear)).
-    Words(Vec<u8>),
+    /// From a session on a shard of one process to the sessions of another. The database does not
+    /// know what it means ([`Inbox`](crate::base::Inbox)).
+    Session(Vec<u8>),
 }
 
 plimsoll_types::wire!(<S: Scheme> enum Common<S> {
@@ -123,7 +123,7 @@ plimsoll_types::wire!(<S: Scheme> enum Common<S> {
     Read { txn, reads } = 3, Validate { txn, stamp, reads } = 4,
     Move { slots, to, most; asked } = 5, Parcel(parcel) = 6, TakenOver(slots) = 7, Map(moved) = 8, Load { table, rows } = 9,
     Standing(comeback) = 10, Close { to, known } = 11, Unclosed = 12, Era = 13, Tables { from, made } = 14,
-    Words(words) = 15;
+    Session(message) = 15;
     Self::Snapshot(_) | Self::Stamp { .. }
 });
 
@@ -191,7 +191,7 @@ impl<S: Scheme> Common<S> {
             Common::Era => About::new("ERA", None),
             Common::Close { .. } => About::new("CLOSE", None),
             Common::Unclosed => About::new("UNCLOSED", None),
-            Common::Words(_) => About::new("WORDS", None),
+            Common::Session(_) => About::new("SESSION", None),
         }
     }
 }

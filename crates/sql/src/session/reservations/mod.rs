@@ -1,4 +1,4 @@
-//! Reservations: which session writes a row next.
+//! Reservations decide which session writes a row next.
 //!
 //! A statement that writes a row reserves it first, and a second one that would write the same row
 //! waits until the transaction of the first is over. Without that both would go on, and the one
@@ -6,29 +6,33 @@
 //!
 //! *Nothing correct rests on a reservation.* The database looks at every commit whether it is
 //! serializable; a reservation only decides who goes first. So a transaction with many writes stops
-//! reserving, reads need none, and what becomes of a reservation when a node or a message is lost
-//! is a question of time only.
+//! reserving, reads need no reservation, and a node or a message that is lost costs time only.
 //!
-//! Whoever has waited has read what is no longer so. It starts again ([`super::journal`]) and keeps
-//! what it has reserved, so that nobody is before it the second time. It gives up what it has done
-//! before it waits, because with locks in the database (two-phase locking) the one that it waits
-//! for could wait for it. A transaction that cannot start again keeps its locks, and so does one
-//! with savepoints. Nobody sees such a circle, so these wait for a bounded time only ([`HELD_US`]).
+//! A session that has waited has read what is no longer so. It starts again ([`super::journal`])
+//! and keeps what it has reserved, so that nobody is before it the second time. It gives up what it
+//! has done before it waits, because with locks in the database (two-phase locking) the one that it
+//! waits for could wait for it. A transaction that cannot start again keeps its locks, and so does
+//! one with savepoints. Nobody sees such a circle, so these wait for a bounded time only
+//! ([`HELD_US`]).
 //!
-//! Two that wait for each other would wait for ever. A session waits for one row at a time, and all
-//! of a node are behind one lock, so who asks last sees the circle: it gives back what it has
-//! reserved, and starts again behind the others.
+//! Two sessions that wait for each other would wait for ever. A session waits for one row at a
+//! time, and all sessions and queues of a node are behind one lock, so the session that asks last
+//! sees a circle on its node: it gives back what it has reserved, and starts again behind the
+//! others.
 //!
-//! **Over nodes.** Each row has a node that keeps its queue: the one that has the row. To ask it
-//! takes a message there and back, which would be wasted on rows that nobody else writes. So
-//! sessions of other nodes ask it only for rows at which their node has met others lately, and for
-//! those that a client locks by itself (`FOR UPDATE`); until then they queue among themselves. A
-//! circle over nodes nobody sees at once: a session that has waited for a while sends a probe along
-//! the waits, and when it comes back, the session of the circle with the highest number starts
-//! again. If a connection breaks, both ends forget what went over it.
+//! **Over nodes.** Each row has a *keeper*, the node that has the row, which keeps the queue for
+//! sessions of all nodes. Asking it takes a message there and back, which would be wasted on rows
+//! that nobody else writes. So sessions of other nodes ask it only for rows at which their node has
+//! met others lately, and for those that a client locks by itself (`FOR UPDATE`); until then they
+//! queue among themselves. No session sees a circle over nodes at once: one that has waited for a
+//! while sends a probe along the waits, and when the probe comes back, the session of the circle
+//! with the highest number starts again. If a connection breaks, both ends forget what went over
+//! it. The rules are in docs/protocols/reservations.md.
 
+mod messages;
 mod table;
-mod words;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::{Future, poll_fn};
@@ -41,10 +45,9 @@ use std::task::Poll;
 use plimsoll_types::mutants::{Mutant, planted};
 use plimsoll_types::wire;
 
-use table::{Table, Told, Waits};
-use words::Word;
-
-pub(super) use table::Answer;
+use messages::Message;
+pub(super) use table::Progress;
+use table::{Outgoing, Table};
 
 use super::cancel::Places;
 use super::conversation::Session;
@@ -98,8 +101,8 @@ type Lock<T> = std::sync::Mutex<T>;
 #[derive(Default)]
 pub struct Reservations(Lock<Table>);
 
-/// Sends bytes to the sessions of another node, by one of its shards.
-pub type Teller = Rc<dyn Fn(u16, Vec<u8>)>;
+/// Sends a message to the sessions of another node, by one of its shards.
+pub type Sender = Rc<dyn Fn(u16, Vec<u8>)>;
 
 impl Reservations {
     fn with<T>(&self, call: impl FnOnce(&mut Table) -> T) -> T {
@@ -151,54 +154,58 @@ impl Reservations {
         }
     }
 
-    /// Asks for a row that is kept here, and for a place in its queue if it may wait.
-    pub(super) fn ask(&self, session: u32, key: &[u8], may_wait: bool) -> Answer {
+    /// A session of this node asks for a row whose queue this node keeps, and for a place in the
+    /// queue if it may wait.
+    #[cfg(test)]
+    pub(super) fn ask(&self, session: u32, key: &[u8], may_wait: bool) -> Progress {
         self.with(|table| table.ask(session, key, may_wait))
     }
 
-    /// A session of this node gives back rows that are kept here.
+    /// A session of this node gives back rows whose queues this node keeps.
     #[cfg(test)]
     pub(super) fn release(&self, session: u32, keys: &BTreeSet<Vec<u8>>) {
-        self.with(|table| keys.iter().for_each(|key| table.give_up(session, key, &mut Told::new())));
+        self.with(|table| keys.iter().for_each(|key| table.give_up(session, key, &mut Outgoing::new())));
     }
 
-    /// Takes what a shard of another node says, and says what is to be sent, by shards.
-    pub(super) fn hear(&self, from: u16, bytes: &[u8]) -> Vec<(u16, Vec<u8>)> {
-        // What is not understood is of no use to anybody.
-        let Ok(word) = wire::whole(bytes) else { return Vec::new() };
-        let mut told = Told::new();
-        self.with(|table| table.hear(from, word, &mut told));
-        written(told).collect()
+    /// Receives a message, which has come from a shard of another node. Returns messages that are to
+    /// be sent, each with the shard that it is for.
+    pub(super) fn receive(&self, from: u16, bytes: &[u8]) -> Vec<(u16, Vec<u8>)> {
+        // Bytes that are no message come from another program only.
+        let Ok(message) = wire::whole(bytes) else { return Vec::new() };
+        let mut out = Outgoing::new();
+        self.with(|table| table.receive(from, message, &mut out));
+        written(out).collect()
     }
 
-    /// The connection to a shard of another node is new or gone. Says what is to be sent.
-    pub(super) fn cut_off(&self, shard: u16) -> Vec<(u16, Vec<u8>)> {
-        let mut told = Told::new();
-        self.with(|table| table.cut_off(shard, &mut told));
-        written(told).collect()
+    /// Messages to a shard of another node, and from it, may be lost. Returns messages that are to be
+    /// sent.
+    pub(super) fn disconnected(&self, peer: u16) -> Vec<(u16, Vec<u8>)> {
+        let mut out = Outgoing::new();
+        self.with(|table| table.disconnected(peer, &mut out));
+        written(out).collect()
     }
 }
 
-fn written(told: Told) -> impl Iterator<Item = (u16, Vec<u8>)> {
-    told.into_iter().map(|(shard, word)| (shard, wire::encoded(&word)))
+fn written(out: Outgoing) -> impl Iterator<Item = (u16, Vec<u8>)> {
+    out.into_iter().map(|(shard, message)| (shard, wire::encoded(&message)))
 }
 
-/// A session, to the tables of reservations.
+/// A session that asks for rows.
 #[derive(Clone)]
-struct Party {
+struct Asker {
     places: Arc<Places>,
     session: u32,
-    /// Reaches other nodes, if there are any.
-    teller: Option<Teller>,
+    /// Sends messages to other nodes, if there are any.
+    sender: Option<Sender>,
 }
 
-impl Party {
-    /// Works on the node's table, and sends what it says.
-    fn with<T>(&self, call: impl FnOnce(&mut Table, &mut Told) -> T) -> T {
-        let mut told = Told::new();
-        let result = self.places.reservations().with(|table| call(table, &mut told));
-        if let Some(teller) = &self.teller {
-            written(told).for_each(|(shard, bytes)| teller(shard, bytes));
+impl Asker {
+    /// Works on the node's table, and sends the messages that come of it.
+    fn with<T>(&self, call: impl FnOnce(&mut Table, &mut Outgoing) -> T) -> T {
+        let mut out = Outgoing::new();
+        let result = self.places.reservations().with(|table| call(table, &mut out));
+        if let Some(sender) = &self.sender {
+            written(out).for_each(|(shard, bytes)| sender(shard, bytes));
         }
         result
     }
@@ -206,19 +213,14 @@ impl Party {
 
 /// What a session has reserved, given back when it is dropped.
 pub(super) struct Reserved {
-    party: Party,
+    asker: Asker,
     /// The rows, with the shards of other nodes that keep them.
     keys: BTreeMap<Vec<u8>, Option<u16>>,
 }
 
 impl Reserved {
-    pub(super) fn new(places: Arc<Places>, session: u32, teller: Option<Teller>) -> Reserved {
-        Reserved { party: Party { places, session, teller }, keys: BTreeMap::new() }
-    }
-
-    /// Asks for a row that is kept here.
-    fn ask(&self, key: &[u8], may_wait: bool) -> Answer {
-        self.party.places.reservations().ask(self.party.session, key, may_wait)
+    pub(super) fn new(places: Arc<Places>, session: u32, sender: Option<Sender>) -> Reserved {
+        Reserved { asker: Asker { places, session, sender }, keys: BTreeMap::new() }
     }
 
     /// Gives all back.
@@ -226,28 +228,30 @@ impl Reserved {
         if self.keys.is_empty() {
             return;
         }
-        let session = self.party.session;
+        let session = self.asker.session;
         let mut elsewhere: BTreeMap<u16, Vec<Vec<u8>>> = BTreeMap::new();
         let keys = std::mem::take(&mut self.keys);
-        self.party.with(|table, told| {
+        self.asker.with(|table, out| {
             for (key, keeper) in keys {
                 match keeper {
-                    None => table.give_up(session, &key, told),
+                    None => table.give_up(session, &key, out),
                     Some(shard) => {
-                        table.is_back(&key);
+                        table.returned(&key);
                         elsewhere.entry(shard).or_default().push(key);
                     }
                 }
             }
-            told.extend(elsewhere.into_iter().map(|(shard, keys)| (shard, Word::Release { session, keys })));
+            out.extend(
+                elsewhere.into_iter().map(|(shard, keys)| (shard, Message::Release { session, keys })),
+            );
         });
     }
 }
 
 impl Drop for Reserved {
     fn drop(&mut self) {
-        let session = self.party.session;
-        self.party.with(|table, told| table.leave(session, told));
+        let session = self.asker.session;
+        self.asker.with(|table, out| table.leave(session, out));
         if planted(Mutant::ReservationKept) {
             return;
         }
@@ -255,31 +259,40 @@ impl Drop for Reserved {
     }
 }
 
-/// A session that waits for a row. If it is dropped before it has got it, it does not want it.
+/// The wait of a session for a row. If it is dropped, the session does not want the row.
 struct Waiting {
-    party: Party,
+    asker: Asker,
+    /// The shard of another node that keeps the row's queue.
+    keeper: Option<u16>,
     key: Vec<u8>,
-    is_over: bool,
+    is_kept: bool,
 }
 
 impl Waiting {
-    fn look(&mut self) -> Waits {
-        let state = self.party.with(|table, _| table.look(self.party.session, &self.key));
-        self.is_over |= matches!(state, Waits::Got { .. } | Waits::Refused);
-        state
+    fn look(&self) -> Progress {
+        self.asker.with(|table, _| table.look(self.asker.session, &self.key))
+    }
+
+    /// The session has got the row, and gives it back by itself.
+    fn keep(mut self) {
+        self.is_kept = true;
+        self.asker.with(|table, _| table.keep(self.asker.session));
     }
 }
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        // The row may have come to it since it looked.
-        if !self.is_over {
-            let Party { session, .. } = self.party;
-            self.party.with(|table, told| {
-                table.leave(session, told);
-                table.give_up(session, &self.key, told);
-            });
+        if self.is_kept {
+            return;
         }
+        let Asker { session, .. } = self.asker;
+        self.asker.with(|table, out| {
+            table.leave(session, out);
+            // This node may have given the row to the session since that looked.
+            if self.keeper.is_none() {
+                table.give_up(session, &self.key, out);
+            }
+        });
     }
 }
 
@@ -292,23 +305,17 @@ impl<W: World> Session<'_, W> {
 
     /// The shard of another node that keeps a row.
     fn keeper(&self, key: &[u8]) -> Option<u16> {
-        self.reserved.party.teller.as_ref()?;
+        self.reserved.asker.sender.as_ref()?;
         self.world.keeper(key)
     }
 
-    /// The shard of another node at which the session queues for a row that its client wants for
-    /// itself, or not; none if it queues among the sessions of its node.
-    fn queue(&self, key: &[u8], wants: bool) -> Option<u16> {
+    /// The shard of another node at which the session queues for a row; none if it queues among the
+    /// sessions of its node. `locks` says that the client locks the row by itself.
+    fn queue(&self, key: &[u8], locks: bool) -> Option<u16> {
         let keeper = self.keeper(key)?;
         let now_us = self.world.now_us();
-        let is_away = self.reserved.party.with(|table, _| table.queues_away(key, keeper, wants, now_us));
-        is_away.then_some(keeper)
-    }
-
-    /// The shard that keeps a row has said nothing.
-    fn note_silence(&self, shard: u16) {
-        let now_us = self.world.now_us();
-        self.reserved.party.with(|table, _| table.is_silent(shard, now_us));
+        let asks = self.reserved.asker.with(|table, _| table.queues_at_keeper(key, keeper, locks, now_us));
+        asks.then_some(keeper)
     }
 
     /// The transaction was refused because of another: those that write the same rows on other nodes
@@ -317,52 +324,33 @@ impl<W: World> Session<'_, W> {
         let now_us = self.world.now_us();
         for (key, keeper) in &self.reserved.keys {
             if keeper.is_none() && self.keeper(key).is_some() {
-                self.reserved.party.with(|table, _| table.warm(key, now_us));
+                self.reserved.asker.with(|table, _| table.warm(key, now_us));
             }
         }
     }
 
     async fn reserve_at(
         &mut self,
-        mut keeper: Option<u16>,
+        keeper: Option<u16>,
         key: &[u8],
         deadline_us: Option<i64>,
     ) -> Result<(), Stop> {
         if self.reserved.keys.contains_key(key) || self.reserved.keys.len() >= RESERVED_MAX {
             return Ok(());
         }
-        let mut asked = None;
-        if let Some(shard) = keeper {
-            let mut waiting = self.ask_keeper(shard, key, true);
-            match self.first_answer(&mut waiting).await {
-                Waits::Got { has_waited: false } => {
-                    self.reserved.keys.insert(key.to_vec(), keeper);
-                    return Ok(());
-                }
-                Waits::Asked => {
-                    self.note_silence(shard);
-                    keeper = None;
-                }
-                _ => {
-                    let now_us = self.world.now_us();
-                    self.reserved.party.with(|table, _| table.warm(key, now_us));
-                    asked = Some(waiting);
-                }
+        let (keeper, asked) = self.ask(keeper, key, true).await;
+        let waiting = match asked {
+            Ok(Progress::Circle) => return Err(self.circle()),
+            Ok(_) => {
+                self.reserved.keys.insert(key.to_vec(), keeper);
+                return Ok(());
             }
-        }
-        let mut waiting = match asked {
-            Some(waiting) => waiting,
-            None => match self.reserved.ask(key, true) {
-                Answer::Granted => {
-                    self.reserved.keys.insert(key.to_vec(), None);
-                    return Ok(());
-                }
-                Answer::Circle => return Err(self.circle()),
-                Answer::Waits => {
-                    Waiting { party: self.reserved.party.clone(), key: key.to_vec(), is_over: false }
-                }
-            },
+            Err(waiting) => waiting,
         };
+        if keeper.is_some() {
+            let now_us = self.world.now_us();
+            self.reserved.asker.with(|table, _| table.warm(key, now_us));
+        }
         let starts_over = self.can_start_over();
         // The other one may wait for locks that this one has in the database. With savepoints they
         // are kept, since an error of this statement need not be the end of the block.
@@ -375,7 +363,7 @@ impl<W: World> Session<'_, W> {
             false => u64::MAX,
         };
         let since_us = self.world.now_us();
-        let waited = self.wait_for(&mut waiting, keeper, deadline_us, held_us).await;
+        let waited = self.wait_for(&waiting, deadline_us, held_us).await;
         self.waited_us += self.world.now_us().saturating_sub(since_us);
         match waited? {
             Waited::Got => {}
@@ -385,6 +373,7 @@ impl<W: World> Session<'_, W> {
                 return Err(Stop::Conflict("two transactions may have been waiting for each other".into()));
             }
         }
+        waiting.keep();
         self.reserved.keys.insert(key.to_vec(), keeper);
         match starts_over {
             true => Err(Stop::Conflict("another transaction was writing the same row".into())),
@@ -399,21 +388,48 @@ impl<W: World> Session<'_, W> {
         Stop::Conflict("two transactions were waiting for each other".into())
     }
 
-    /// Asks the shard of another node that keeps a row.
-    fn ask_keeper(&self, shard: u16, key: &[u8], may_wait: bool) -> Waiting {
-        let party = self.reserved.party.clone();
-        party.with(|table, told| table.ask_keeper(shard, party.session, key, may_wait, told));
-        Waiting { party, key: key.to_vec(), is_over: false }
+    /// Asks for a row: the shard of another node that keeps its queue, or this node if there is no
+    /// such shard or it does not answer. Returns where the session has asked, and how far it is, or
+    /// its wait if it has to wait, or has waited.
+    async fn ask(
+        &self,
+        keeper: Option<u16>,
+        key: &[u8],
+        may_wait: bool,
+    ) -> (Option<u16>, Result<Progress, Waiting>) {
+        let asker = &self.reserved.asker;
+        let waiting = |keeper| Waiting { asker: asker.clone(), keeper, key: key.to_vec(), is_kept: false };
+        if let Some(shard) = keeper {
+            asker.with(|table, out| table.ask_keeper(shard, asker.session, key, may_wait, out));
+            let waiting = waiting(keeper);
+            match self.first_answer(&waiting).await {
+                Progress::Asked => {
+                    let now_us = self.world.now_us();
+                    asker.with(|table, _| table.note_silence(shard, now_us));
+                }
+                progress @ Progress::Got { has_waited } if !(has_waited && may_wait) => {
+                    waiting.keep();
+                    return (keeper, Ok(progress));
+                }
+                Progress::Refused => return (keeper, Ok(Progress::Refused)),
+                _ => return (keeper, Err(waiting)),
+            }
+        }
+        let progress = asker.with(|table, _| table.ask(asker.session, key, may_wait));
+        match progress {
+            Progress::Behind(_) => (None, Err(waiting(None))),
+            progress => (None, Ok(progress)),
+        }
     }
 
-    /// What a row's keeper says first; that it was asked, if it says nothing.
-    async fn first_answer(&self, waiting: &mut Waiting) -> Waits {
+    /// The first answer of a row's keeper; [`Progress::Asked`] if there is none in time.
+    async fn first_answer(&self, waiting: &Waiting) -> Progress {
         let since_us = self.world.now_us();
         loop {
-            let state = waiting.look();
+            let progress = waiting.look();
             let waited_us = self.world.now_us().saturating_sub(since_us);
-            if state != Waits::Asked || waited_us >= ANSWER_US {
-                return state;
+            if progress != Progress::Asked || waited_us >= ANSWER_US {
+                return progress;
             }
             self.world.sleep(LOOK_US).await;
         }
@@ -450,26 +466,13 @@ impl<W: World> Session<'_, W> {
     }
 
     /// Reserves a row if no other session has it. Says whether none has.
-    async fn take(&mut self, mut keeper: Option<u16>, key: &[u8]) -> bool {
+    async fn take(&mut self, keeper: Option<u16>, key: &[u8]) -> bool {
         if self.reserved.keys.len() >= RESERVED_MAX {
-            let Party { session, .. } = self.reserved.party;
-            return self.reserved.party.with(|table, _| !table.is_of_another(session, key));
+            let Asker { session, .. } = self.reserved.asker;
+            return self.reserved.asker.with(|table, _| !table.is_of_another(session, key));
         }
-        let mut is_free = false;
-        if let Some(shard) = keeper {
-            let mut waiting = self.ask_keeper(shard, key, false);
-            match self.first_answer(&mut waiting).await {
-                Waits::Got { .. } => is_free = true,
-                Waits::Asked => {
-                    self.note_silence(shard);
-                    keeper = None;
-                }
-                _ => {}
-            }
-        }
-        if keeper.is_none() {
-            is_free = self.reserved.ask(key, false) == Answer::Granted;
-        }
+        let (keeper, asked) = self.ask(keeper, key, false).await;
+        let is_free = matches!(asked, Ok(Progress::Got { .. }));
         if is_free {
             self.reserved.keys.insert(key.to_vec(), keeper);
         }
@@ -495,24 +498,23 @@ impl<W: World> Session<'_, W> {
         }
     }
 
-    /// Waits until the session has a row, for `held_us` microseconds at most.
+    /// Progress until the session has a row, for `held_us` microseconds at most.
     async fn wait_for(
         &self,
-        waiting: &mut Waiting,
-        keeper: Option<u16>,
+        waiting: &Waiting,
         deadline_us: Option<i64>,
         held_us: u64,
     ) -> Result<Waited, SqlError> {
         let since_us = self.world.now_us();
         let limit_us = self.settings.number("lock_timeout").saturating_mul(1000);
-        let look_max_us = if keeper.is_some() { LOOK_MAX_ELSEWHERE_US } else { LOOK_MAX_US };
+        let look_max_us = if waiting.keeper.is_some() { LOOK_MAX_ELSEWHERE_US } else { LOOK_MAX_US };
         let mut probe_us = PROBE_US;
         loop {
             let before = match waiting.look() {
-                Waits::Got { .. } | Waits::Refused => return Ok(Waited::Got),
-                Waits::Circle => return Ok(Waited::Circle),
-                Waits::Asked => 1,
-                Waits::Behind(before) => u64::try_from(before).unwrap_or(u64::MAX),
+                Progress::Got { .. } | Progress::Refused => return Ok(Waited::Got),
+                Progress::Circle => return Ok(Waited::Circle),
+                Progress::Asked => 1,
+                Progress::Behind(before) => u64::try_from(before.max(1)).unwrap_or(u64::MAX),
             };
             self.world.sleep(before.saturating_mul(before).saturating_mul(LOOK_US).min(look_max_us)).await;
             self.check_time(deadline_us)?;
@@ -524,9 +526,9 @@ impl<W: World> Session<'_, W> {
                 let error = "canceling statement due to lock timeout";
                 return Err(SqlError::new(SqlState::LOCK_NOT_AVAILABLE, error));
             }
-            if waiting.party.teller.is_some() && waited_us >= probe_us {
+            if waiting.asker.sender.is_some() && waited_us >= probe_us {
                 probe_us = waited_us.saturating_add(waited_us.min(PROBE_MAX_US));
-                waiting.party.with(|table, told| table.probe(waiting.party.session, told));
+                waiting.asker.with(|table, out| table.probe(waiting.asker.session, out));
             }
         }
     }
@@ -550,256 +552,4 @@ async fn within<T>(end: impl Future<Output = ()>, result: impl Future<Output = T
         Poll::Pending => end.as_mut().poll(context).map(|()| None),
     })
     .await
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::VecDeque;
-
-    use super::*;
-
-    /// How many sessions are before one; none if it has the row.
-    fn before(table: &Reservations, session: u32, key: &[u8]) -> usize {
-        match table.with(|table| table.look(session, key)) {
-            Waits::Behind(before) => before,
-            _ => 0,
-        }
-    }
-
-    fn keys(keys: &[&str]) -> BTreeSet<Vec<u8>> {
-        keys.iter().map(|key| key.as_bytes().to_vec()).collect()
-    }
-
-    #[test]
-    fn rows_go_to_those_who_wait_in_the_order_in_which_they_came() {
-        let table = Reservations::default();
-        assert_eq!(table.ask(1, b"a", true), Answer::Granted);
-        assert_eq!(table.ask(1, b"a", true), Answer::Granted);
-        assert_eq!(table.ask(2, b"a", true), Answer::Waits);
-        assert_eq!(table.ask(3, b"a", true), Answer::Waits);
-        assert_eq!(table.ask(4, b"a", false), Answer::Waits);
-        table.release(1, &keys(&["a"]));
-        assert_eq!((before(&table, 2, b"a"), before(&table, 3, b"a")), (0, 1));
-        // What another has is not given back.
-        table.release(1, &keys(&["a"]));
-        table.with(|table| table.leave(3, &mut Told::new()));
-        table.release(2, &keys(&["a"]));
-        assert_eq!(table.ask(5, b"a", true), Answer::Granted);
-    }
-
-    #[test]
-    fn who_closes_a_circle_does_not_wait() {
-        let table = Reservations::default();
-        for (session, key) in [(1, b"a"), (2, b"b"), (3, b"c")] {
-            assert_eq!(table.ask(session, key, true), Answer::Granted);
-        }
-        assert_eq!(table.ask(1, b"b", true), Answer::Waits);
-        assert_eq!(table.ask(2, b"c", true), Answer::Waits);
-        assert_eq!(table.ask(3, b"a", true), Answer::Circle);
-        assert_eq!(table.ask(4, b"a", true), Answer::Waits);
-        table.release(3, &keys(&["c"]));
-        assert_eq!(before(&table, 2, b"c"), 0);
-        // The circle is found although its last edge came by a grant.
-        table.release(2, &keys(&["b"]));
-        assert_eq!(before(&table, 1, b"b"), 0);
-        assert_eq!(table.ask(1, b"c", true), Answer::Waits);
-        assert_eq!(table.ask(2, b"a", true), Answer::Circle);
-    }
-
-    #[test]
-    fn a_row_is_given_back_that_came_when_it_was_wanted_no_more() {
-        let places = Places::new(0, 1);
-        let table = places.reservations();
-        assert_eq!(table.ask(1, b"a", true), Answer::Granted);
-        for (session, is_over) in [(2, true), (3, false)] {
-            assert_eq!(table.ask(session, b"a", true), Answer::Waits);
-            let party = Party { places: places.clone(), session, teller: None };
-            let waiting = Waiting { party, key: b"a".to_vec(), is_over };
-            table.release(session - 1, &keys(&["a"]));
-            assert_eq!(before(table, session, b"a"), 0);
-            drop(waiting);
-        }
-        assert_eq!(table.ask(4, b"a", false), Answer::Granted);
-    }
-
-    #[test]
-    fn nothing_is_left_of_those_who_are_gone() {
-        let places = Places::new(0, 1);
-        let mut one = Reserved::new(places.clone(), 1, None);
-        assert_eq!(places.reservations().ask(1, b"a", true), Answer::Granted);
-        one.keys.insert(b"a".to_vec(), None);
-        assert_eq!(places.reservations().ask(2, b"a", true), Answer::Waits);
-        drop(Reserved::new(places.clone(), 2, None));
-        drop(one);
-        assert_eq!(places.reserved(), 0);
-    }
-
-    /// Three nodes, and what is on its way between them. The shard of a node has its number, and so
-    /// has its first session, in hundreds.
-    struct Nodes {
-        tables: [Table; 3],
-        sent: VecDeque<(u16, u16, Word)>,
-    }
-
-    impl Nodes {
-        fn new() -> Nodes {
-            Nodes { tables: std::array::from_fn(|_| Table::default()), sent: VecDeque::new() }
-        }
-
-        fn at<T>(&mut self, node: u16, call: impl FnOnce(&mut Table, &mut Told) -> T) -> T {
-            let mut told = Told::new();
-            let result = call(&mut self.tables[usize::from(node)], &mut told);
-            self.sent.extend(told.into_iter().map(|(to, word)| (node, to, word)));
-            result
-        }
-
-        fn deliver(&mut self) {
-            while let Some((from, to, word)) = self.sent.pop_front() {
-                assert_eq!(wire::whole::<Word>(&wire::encoded(&word)), Ok(word.clone()));
-                self.at(to, |table, told| table.hear(from, word, told));
-            }
-        }
-
-        /// A session asks for a row that a node keeps; what it sees then.
-        fn ask(&mut self, session: u32, keeper: u16, key: &[u8], may_wait: bool) -> Waits {
-            let node = u16::try_from(session / 100).unwrap();
-            if node == keeper {
-                return match self.at(node, |table, _| table.ask(session, key, may_wait)) {
-                    Answer::Granted => Waits::Got { has_waited: false },
-                    Answer::Waits => Waits::Behind(1),
-                    Answer::Circle => Waits::Circle,
-                };
-            }
-            self.at(node, |table, told| table.ask_keeper(keeper, session, key, may_wait, told));
-            assert_eq!(self.look(session, key), Waits::Asked);
-            self.deliver();
-            self.look(session, key)
-        }
-
-        fn look(&mut self, session: u32, key: &[u8]) -> Waits {
-            self.at(u16::try_from(session / 100).unwrap(), |table, _| table.look(session, key))
-        }
-
-        fn release(&mut self, session: u32, keeper: u16, key: &[u8]) {
-            let node = u16::try_from(session / 100).unwrap();
-            self.at(node, |table, told| match node == keeper {
-                true => table.give_up(session, key, told),
-                false => told.push((keeper, Word::Release { session, keys: vec![key.to_vec()] })),
-            });
-            self.deliver();
-        }
-    }
-
-    #[test]
-    fn sessions_of_all_nodes_wait_in_one_queue() {
-        let mut nodes = Nodes::new();
-        assert_eq!(nodes.ask(100, 0, b"a", true), Waits::Got { has_waited: false });
-        assert_eq!(nodes.ask(200, 0, b"a", false), Waits::Refused);
-        assert_eq!(nodes.ask(200, 0, b"a", true), Waits::Behind(1));
-        assert_eq!(nodes.ask(101, 0, b"a", true), Waits::Behind(2));
-        assert_eq!(nodes.ask(1, 0, b"a", true), Waits::Behind(1), "it looks by itself");
-        assert_eq!(nodes.look(1, b"a"), Waits::Behind(3));
-        nodes.release(100, 0, b"a");
-        assert_eq!(nodes.look(200, b"a"), Waits::Got { has_waited: true });
-        assert_eq!((nodes.look(101, b"a"), nodes.look(1, b"a")), (Waits::Behind(1), Waits::Behind(2)));
-        // One in the middle does not want it any more.
-        nodes.at(0, |table, told| table.leave(1, told));
-        nodes.release(200, 0, b"a");
-        assert_eq!(nodes.look(101, b"a"), Waits::Got { has_waited: true });
-        nodes.release(101, 0, b"a");
-        assert!(nodes.tables.iter().all(|table| table.size() == 0));
-    }
-
-    #[test]
-    fn a_circle_over_nodes_is_left_by_its_last_session() {
-        let mut nodes = Nodes::new();
-        for (session, keeper, key) in [(0, 1, b"b"), (100, 2, b"c"), (200, 0, b"a"), (1, 1, b"d")] {
-            assert_eq!(nodes.ask(session, keeper, key, true), Waits::Got { has_waited: false });
-        }
-        for (session, keeper, key) in [(0, 0, b"a"), (100, 1, b"b"), (200, 2, b"c"), (101, 2, b"c")] {
-            assert!(matches!(nodes.ask(session, keeper, key, true), Waits::Behind(_)));
-        }
-        // The last one waits for the circle, and is not in it.
-        for (session, key, is_last) in
-            [(0, b"a", false), (101, b"c", false), (100, b"b", false), (200, b"c", true)]
-        {
-            nodes.at(u16::try_from(session / 100).unwrap(), |table, told| table.probe(session, told));
-            nodes.deliver();
-            assert_eq!(nodes.look(session, key) == Waits::Circle, is_last, "{session}");
-        }
-    }
-
-    #[test]
-    fn a_connection_that_breaks_leaves_nobody_waiting() {
-        let mut nodes = Nodes::new();
-        assert_eq!(nodes.ask(100, 0, b"a", true), Waits::Got { has_waited: false });
-        assert_eq!(nodes.ask(101, 0, b"a", true), Waits::Behind(1));
-        assert_eq!(nodes.ask(200, 0, b"a", true), Waits::Behind(2));
-        nodes.at(0, |table, told| table.cut_off(1, told));
-        nodes.at(1, |table, told| table.cut_off(0, told));
-        nodes.deliver();
-        assert_eq!(nodes.look(200, b"a"), Waits::Got { has_waited: true }, "those before it are gone");
-        assert_eq!(nodes.look(101, b"a"), Waits::Got { has_waited: true }, "it goes on without");
-        // What was reserved there is given back in vain.
-        nodes.release(100, 0, b"a");
-        assert_eq!(nodes.ask(1, 0, b"a", false), Waits::Behind(1));
-        // A queue that was lost is noticed by a probe.
-        assert_eq!(nodes.ask(101, 0, b"a", true), Waits::Behind(1));
-        nodes.tables[0] = Table::default();
-        nodes.at(1, |table, told| table.probe(101, told));
-        nodes.deliver();
-        assert_eq!(nodes.look(101, b"a"), Waits::Got { has_waited: true });
-    }
-
-    #[test]
-    fn sessions_of_a_node_queue_in_one_place() {
-        let mut nodes = Nodes::new();
-        let away = |nodes: &mut Nodes, wants, now_us| {
-            nodes.at(1, |table, _| table.queues_away(b"a", 0, wants, now_us))
-        };
-        assert!(away(&mut nodes, true, 0) && !away(&mut nodes, false, 0));
-        // One of them has it among themselves.
-        assert_eq!(nodes.ask(100, 1, b"a", true), Waits::Got { has_waited: false });
-        assert!(!away(&mut nodes, true, 0));
-        nodes.release(100, 1, b"a");
-        // One of them has asked its keeper.
-        assert_eq!(nodes.ask(100, 0, b"a", true), Waits::Got { has_waited: false });
-        assert!(away(&mut nodes, false, 0));
-        assert_eq!(nodes.ask(101, 0, b"a", false), Waits::Refused);
-        assert_eq!(nodes.tables[1].waiting().count(), 0, "who is refused does not wait");
-        nodes.at(1, |table, _| table.is_back(b"a"));
-        nodes.release(100, 0, b"a");
-        assert!(!away(&mut nodes, false, 0));
-        // Nobody is asked who says nothing.
-        nodes.at(1, |table, _| table.is_silent(0, 5));
-        assert!(!away(&mut nodes, true, 1_000_004) && away(&mut nodes, true, 1_000_005));
-    }
-
-    #[test]
-    fn a_row_is_hot_while_others_are_met_at_it() {
-        let mut table = Table::default();
-        let is_hot = |table: &Table, key, now_us| table.queues_away(key, 0, false, now_us);
-        table.warm(b"a", 0);
-        assert!(!is_hot(&table, b"a", 1), "once is chance");
-        table.warm(b"a", 10);
-        assert!(
-            is_hot(&table, b"a", 1_000_009) && !is_hot(&table, b"a", 1_000_010) && !is_hot(&table, b"b", 11)
-        );
-        table.warm(b"a", 2_000_000);
-        assert!(!is_hot(&table, b"a", 2_000_001));
-        (0..10_000u32).for_each(|key| table.warm(&key.to_be_bytes(), 2_000_000));
-        table.warm(b"a", 2_000_000);
-        assert!(is_hot(&table, b"a", 2_000_001), "room is made for what is old only");
-    }
-
-    #[test]
-    fn no_bytes_panic() {
-        let table = Reservations::default();
-        let mut random = plimsoll_types::random::Rng::new(7, 1);
-        for _ in 0..20_000 {
-            let length = random.below(24);
-            let bytes: Vec<u8> = (0..length).map(|_| random.below(8) as u8).collect();
-            table.hear(random.below(3) as u16, &bytes);
-        }
-    }
 }

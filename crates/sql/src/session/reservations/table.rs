@@ -1,34 +1,35 @@
-//! The table: rows that are kept on this node, and what the node's sessions wait for.
+//! The table of a node: the rows whose queues the node keeps, and what the node's sessions wait for.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
 
 use plimsoll_types::mutants::{Mutant, planted};
 
-use super::words::{At, Probe, Word};
+use super::messages::{Message, Probe, Step};
 
-/// Steps that a probe goes at most. No circle that matters is longer.
+/// Maximum number of steps of a probe: two for each session. A circle of more is not found.
 const STEPS_MAX: u16 = 1024;
 
-/// How long a row counts as one that several nodes write, in microseconds since that was seen last.
+/// How long a row is hot since sessions were last seen to meet others at it, in microseconds.
 const HOT_FOR_US: i64 = 1_000_000;
 
-/// How often that has to be seen.
+/// How often that has to be seen before the row is hot.
 const HOT_FROM: u32 = 2;
 
-/// Rows of which that is remembered at most.
+/// Maximum number of rows of which that is counted.
 const HOT_MAX: usize = 4096;
 
-/// How long a shard is not asked that has said nothing, in microseconds.
+/// How long a shard that did not answer is not asked, in microseconds.
 const SILENT_FOR_US: i64 = 1_000_000;
 
-/// Messages, with the shards that they go to.
-pub(super) type Told = Vec<(u16, Word)>;
+/// Messages that are to be sent, each with the shard that it is for.
+pub(super) type Outgoing = Vec<(u16, Message)>;
 
 /// A session that has a row or waits for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Party {
     session: u32,
-    /// The shard of another node that it asked by.
+    /// The shard by which the session's node is reached; `None` for a session of this node.
     via: Option<u16>,
 }
 
@@ -38,47 +39,61 @@ struct Row {
     queue: VecDeque<Party>,
 }
 
-/// What a session of this node waits for.
+/// A row that a session of this node has asked for and not got.
 struct Wait {
     key: Vec<u8>,
-    /// The shard of another node that keeps the row.
+    /// The shard of another node that keeps the row's queue.
     keeper: Option<u16>,
-    state: Waits,
+    /// Where this node keeps the queue the progress is [`Progress::Asked`], or a circle was found:
+    /// the rest is in the queue.
+    progress: Progress,
 }
 
-/// How far that is.
+impl Wait {
+    /// Whether the session still waits.
+    fn goes_on(&self) -> bool {
+        matches!(self.progress, Progress::Asked | Progress::Behind(_))
+    }
+}
+
+/// How far a session is with a row that it has asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Waits {
-    /// Nothing has come from the row's keeper.
+pub(in crate::session) enum Progress {
+    /// The row's keeper has not answered.
     Asked,
-    /// It waits behind this many.
+    /// It waits behind this many sessions.
     Behind(usize),
-    /// It has the row, and has waited if another had it.
+    /// It has the row.
     Got {
-        /// Whether another had it.
+        /// Whether another session had the row before.
         has_waited: bool,
     },
-    /// Another has the row, and the session does not wait.
+    /// Another session has the row, and this one does not wait.
     Refused,
-    /// If it went on, it would wait for ever.
+    /// It would wait for itself.
     Circle,
 }
 
-/// What has become of a request.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::session) enum Answer {
-    /// The row is reserved.
-    Granted,
-    /// It waits in the row's queue.
-    Waits,
-    /// If it did, it would wait for ever.
-    Circle,
-}
+plimsoll_types::wire!(
+    enum Progress {
+        Behind(sessions) = 0,
+        Got { has_waited } = 1,
+        Refused = 2,
+        Circle = 3;
+        Self::Asked
+    }
+);
 
-/// How often it was seen that nodes meet at a row.
+/// How often sessions were seen to meet those of other nodes at a row.
 struct Heat {
     count: u32,
     seen_us: i64,
+}
+
+impl Heat {
+    fn is_over(&self, now_us: i64) -> bool {
+        now_us.saturating_sub(self.seen_us) >= HOT_FOR_US
+    }
 }
 
 /// What a node knows of reservations.
@@ -86,257 +101,249 @@ struct Heat {
 pub(super) struct Table {
     rows: BTreeMap<Vec<u8>, Row>,
     waits: BTreeMap<u32, Wait>,
-    /// Rows of other nodes that sessions of this one have met others at.
+    /// Rows with other keepers at which sessions of this node have met others.
     heat: BTreeMap<Vec<u8>, Heat>,
-    /// When it was last looked which of these are no longer hot, in microseconds.
+    /// When rows that are no longer hot were last removed from these, in microseconds.
     cooled_us: i64,
-    /// Rows that sessions of this node have, or wait for, at their keepers, and how many.
-    away: BTreeMap<Vec<u8>, usize>,
-    /// Shards of other nodes that do not answer, and until when they are not asked.
+    /// Rows that sessions of this node have, or wait for, at other keepers, and how many sessions.
+    at_keepers: BTreeMap<Vec<u8>, usize>,
+    /// Shards of other nodes that did not answer, and until when they are not asked.
     silent: BTreeMap<u16, i64>,
 }
 
 impl Table {
-    /// Rows that are reserved here, and sessions of this node that wait for one.
+    /// How many rows are reserved here, and how many sessions of this node wait for a row.
     pub(super) fn size(&self) -> usize {
         self.rows.len() + self.waits.len()
     }
 
-    /// The first rows from a key on that are reserved here: who has each, and who waits.
+    /// The rows that are reserved here, in their order: the key, the session that has the row, and
+    /// the sessions that wait for it.
     pub(super) fn rows_from(
         &self,
-        from: std::ops::Bound<&[u8]>,
+        from: Bound<&[u8]>,
     ) -> impl Iterator<Item = (&Vec<u8>, u32, impl Iterator<Item = u32>)> {
-        let rows = self.rows.range::<[u8], _>((from, std::ops::Bound::Unbounded));
+        let rows = self.rows.range::<[u8], _>((from, Bound::Unbounded));
         rows.map(|(key, row)| (key, row.holder.session, row.queue.iter().map(|party| party.session)))
     }
 
-    /// Sessions of this node that wait.
+    /// The sessions of this node that wait for a row.
     pub(super) fn waiting(&self) -> impl Iterator<Item = u32> {
-        self.waits.keys().copied()
+        self.waits.iter().filter(|(_, wait)| wait.goes_on()).map(|(session, _)| *session)
     }
 
-    /// A session of this node asks for a row that is kept here, and for a place in its queue if it
-    /// may wait.
-    pub(super) fn ask(&mut self, session: u32, key: &[u8], may_wait: bool) -> Answer {
-        let party = Party { session, via: None };
-        match self.ask_for(party, key, may_wait) {
-            Waits::Got { .. } => return Answer::Granted,
-            Waits::Refused => return Answer::Waits,
-            _ => {}
+    /// A session of this node asks for a row whose queue this node keeps, and for a place in the
+    /// queue if it may wait.
+    pub(super) fn ask(&mut self, session: u32, key: &[u8], may_wait: bool) -> Progress {
+        let progress = self.ask_for(Party { session, via: None }, key, may_wait);
+        if !matches!(progress, Progress::Behind(_)) {
+            return progress;
         }
-        self.waits.insert(session, Wait { key: key.to_vec(), keeper: None, state: Waits::Asked });
-        let holder = self.rows.get(key).map(|row| row.holder.session);
+        self.waits.insert(session, Wait { key: key.to_vec(), keeper: None, progress: Progress::Asked });
+        let holder = self.rows.get(key).map(|row| row.holder);
         if holder.is_some_and(|holder| self.leads_to(holder, session)) {
-            self.leave(session, &mut Told::new());
-            return Answer::Circle;
+            self.leave(session, &mut Outgoing::new());
+            return Progress::Circle;
         }
-        Answer::Waits
+        progress
     }
 
-    /// A session of any node asks for a row that is kept here.
-    fn ask_for(&mut self, party: Party, key: &[u8], may_wait: bool) -> Waits {
+    /// A session of any node asks for a row whose queue this node keeps.
+    fn ask_for(&mut self, party: Party, key: &[u8], may_wait: bool) -> Progress {
         let Some(row) = self.rows.get_mut(key) else {
             self.rows.insert(key.to_vec(), Row { holder: party, queue: VecDeque::new() });
-            return Waits::Got { has_waited: false };
+            return Progress::Got { has_waited: false };
         };
         if row.holder.session == party.session {
-            return Waits::Got { has_waited: false };
+            return Progress::Got { has_waited: false };
         }
         if !may_wait {
-            return Waits::Refused;
-        }
-        if !row.queue.iter().any(|waiting| waiting.session == party.session) {
-            row.queue.push_back(party);
+            return Progress::Refused;
         }
         let place = row.queue.iter().position(|waiting| waiting.session == party.session);
-        Waits::Behind(1 + place.unwrap_or_default())
+        let place = place.unwrap_or(row.queue.len());
+        if place == row.queue.len() {
+            row.queue.push_back(party);
+        }
+        Progress::Behind(1 + place)
     }
 
-    /// A session of this node asks the shard that keeps a row on another.
+    /// A session of this node asks another node's shard that keeps the row's queue.
     pub(super) fn ask_keeper(
         &mut self,
         keeper: u16,
         session: u32,
         key: &[u8],
         may_wait: bool,
-        told: &mut Told,
+        out: &mut Outgoing,
     ) {
-        *self.away.entry(key.to_vec()).or_default() += 1;
-        let wait = Wait { key: key.to_vec(), keeper: Some(keeper), state: Waits::Asked };
+        *self.at_keepers.entry(key.to_vec()).or_default() += 1;
+        let wait = Wait { key: key.to_vec(), keeper: Some(keeper), progress: Progress::Asked };
         self.waits.insert(session, wait);
-        told.push((keeper, Word::Ask { session, key: key.to_vec(), may_wait }));
+        out.push((keeper, Message::Ask { session, key: key.to_vec(), may_wait }));
     }
 
-    /// A session of this node neither has nor wants a row any more at its keeper.
-    pub(super) fn is_back(&mut self, key: &[u8]) {
-        if let Some(count) = self.away.get_mut(key) {
+    /// A session of this node neither has nor wants a row any more that it has asked another keeper
+    /// for.
+    pub(super) fn returned(&mut self, key: &[u8]) {
+        if let Some(count) = self.at_keepers.get_mut(key) {
             *count -= 1;
             if *count == 0 {
-                self.away.remove(key);
+                self.at_keepers.remove(key);
             }
         }
     }
 
-    /// Whether a session of this node queues at a row's keeper, and not among the sessions of its
-    /// node. It does where others of its node do, and if nodes meet there; and if the client wants
-    /// the row for itself, unless others of its node queue here.
-    pub(super) fn queues_away(&self, key: &[u8], keeper: u16, wants: bool, now_us: i64) -> bool {
+    /// Whether a session of this node queues for a row at the row's keeper, which is another node,
+    /// and not among the sessions of its own node. It does where sessions of its node have asked
+    /// the keeper already, and if the row is hot; and if the client locks the row by itself, unless
+    /// sessions queue for it here.
+    pub(super) fn queues_at_keeper(&self, key: &[u8], keeper: u16, locks: bool, now_us: i64) -> bool {
         if self.silent.get(&keeper).is_some_and(|until_us| now_us < *until_us) {
             return false;
         }
-        self.away.contains_key(key) || self.is_hot(key, now_us) || wants && !self.rows.contains_key(key)
+        self.at_keepers.contains_key(key) || self.is_hot(key, now_us) || locks && !self.rows.contains_key(key)
     }
 
-    /// The shard that keeps a row has said nothing.
-    pub(super) fn is_silent(&mut self, keeper: u16, now_us: i64) {
+    /// A shard of another node has not answered.
+    pub(super) fn note_silence(&mut self, keeper: u16, now_us: i64) {
         self.silent.insert(keeper, now_us.saturating_add(SILENT_FOR_US));
     }
 
-    /// How far a session of this node is that waits for a row. If it has got it, or will not, it
-    /// waits no more.
-    pub(super) fn look(&mut self, session: u32, key: &[u8]) -> Waits {
+    /// How far a session of this node is with a row that it waits for.
+    pub(super) fn look(&self, session: u32, key: &[u8]) -> Progress {
         let Some(wait) = self.waits.get(&session).filter(|wait| wait.key == key) else {
-            // It was given the row, which is kept here.
-            return Waits::Got { has_waited: true };
+            // The session was given the row, whose queue this node keeps.
+            return Progress::Got { has_waited: true };
         };
-        match (wait.state, wait.keeper) {
-            (Waits::Asked, None) => {
+        match (wait.progress, wait.keeper) {
+            (Progress::Asked, None) => {
                 let queue = self.rows.get(key).map(|row| &row.queue);
                 let place = queue.and_then(|queue| queue.iter().position(|it| it.session == session));
-                Waits::Behind(1 + place.unwrap_or_default())
+                Progress::Behind(1 + place.unwrap_or_default())
             }
-            (state @ Waits::Got { .. }, _) => {
-                self.waits.remove(&session);
-                state
-            }
-            (Waits::Refused, _) => {
-                self.waits.remove(&session);
-                self.is_back(key);
-                Waits::Refused
-            }
-            (state, _) => state,
+            (progress, _) => progress,
         }
     }
 
-    /// Whether another session has a row that is kept here.
+    /// A session of this node has got the row that it waited for, and keeps it.
+    pub(super) fn keep(&mut self, session: u32) {
+        self.waits.remove(&session);
+    }
+
+    /// Whether another session has a row whose queue this node keeps.
     pub(super) fn is_of_another(&self, session: u32, key: &[u8]) -> bool {
         self.rows.get(key).is_some_and(|row| row.holder.session != session)
     }
 
-    /// Whether a session waits, over any number of others, for another, as far as this node sees.
-    fn leads_to(&self, session: u32, other: u32) -> bool {
-        let mut at = session;
+    /// Whether a session waits, over any number of others, for a session of this node, as far as
+    /// this node knows the waits.
+    fn leads_to(&self, from: Party, session: u32) -> bool {
+        let mut at = from;
         // There is no circle yet, so this comes to an end.
         loop {
-            if planted(Mutant::EdgeLost) {
+            if at.via.is_some() || planted(Mutant::EdgeLost) {
                 return false;
             }
-            if at == other {
+            if at.session == session {
                 return true;
             }
-            let wait = self.waits.get(&at).filter(|wait| wait.keeper.is_none());
-            let row = wait.and_then(|wait| self.rows.get(&wait.key));
-            let Some(row) = row.filter(|row| row.holder.via.is_none()) else { return false };
-            at = row.holder.session;
+            let wait = self.waits.get(&at.session).filter(|wait| wait.keeper.is_none());
+            let Some(row) = wait.and_then(|wait| self.rows.get(&wait.key)) else { return false };
+            at = row.holder;
         }
     }
 
-    /// A session of this node waits no more. What it may have got it does not want.
-    pub(super) fn leave(&mut self, session: u32, told: &mut Told) {
+    /// A session of this node waits no more, and does not want what it may have got meanwhile.
+    pub(super) fn leave(&mut self, session: u32, out: &mut Outgoing) {
         let Some(wait) = self.waits.remove(&session) else { return };
         match wait.keeper {
             Some(keeper) => {
-                self.is_back(&wait.key);
-                told.push((keeper, Word::Release { session, keys: vec![wait.key] }));
+                self.returned(&wait.key);
+                if wait.progress != Progress::Refused {
+                    out.push((keeper, Message::Release { session, keys: vec![wait.key] }));
+                }
             }
-            None => self.give_up(session, &wait.key, told),
+            None => self.give_up(session, &wait.key, out),
         }
     }
 
-    /// A session neither has nor wants a row any more that is kept here.
-    pub(super) fn give_up(&mut self, session: u32, key: &[u8], told: &mut Told) {
+    /// A session neither has nor wants a row any more whose queue this node keeps.
+    pub(super) fn give_up(&mut self, session: u32, key: &[u8], out: &mut Outgoing) {
         let Some(row) = self.rows.get_mut(key) else { return };
         row.queue.retain(|waiting| waiting.session != session);
         if row.holder.session == session {
-            self.pass_on(key, told);
+            self.pass_on(key, out);
         }
     }
 
-    /// Gives a row to the next in its queue.
-    fn pass_on(&mut self, key: &[u8], told: &mut Told) {
+    /// Gives a row to the next session in its queue.
+    fn pass_on(&mut self, key: &[u8], out: &mut Outgoing) {
         let Some(row) = self.rows.get_mut(key) else { return };
         let Some(next) = row.queue.pop_front() else {
             self.rows.remove(key);
             return;
         };
         row.holder = next;
-        let session = next.session;
+        let first = row.queue.front().copied();
         match next.via {
-            Some(shard) => {
-                told.push((shard, Word::Granted { session, key: key.to_vec(), has_waited: true }));
-            }
-            None => drop(self.waits.remove(&session)),
+            Some(_) => answer(next, key, Progress::Got { has_waited: true }, out),
+            None => drop(self.waits.remove(&next.session)),
         }
-        let first = self.rows.get(key).and_then(|row| row.queue.front());
-        if let Some(Party { session, via: Some(shard) }) = first {
-            told.push((*shard, Word::Queued { session: *session, key: key.to_vec(), before: 1 }));
+        if let Some(first) = first {
+            answer(first, key, Progress::Behind(1), out);
         }
     }
 
     /// Sends a probe for a session of this node that has waited for long.
-    pub(super) fn probe(&mut self, session: u32, told: &mut Told) {
+    pub(super) fn probe(&mut self, session: u32, out: &mut Outgoing) {
         let Some(wait) = self.waits.get(&session) else { return };
-        let at = At::Row(wait.key.clone());
-        let wanted = wait.key.clone();
-        let probe = Probe { origin: session, wanted, via: None, highest: session, steps: 0, at };
+        let (wanted, next) = (wait.key.clone(), Step::Row(wait.key.clone()));
+        let probe = Probe { origin: session, wanted, via: None, highest: session, steps: 0, next };
         match wait.keeper {
-            Some(keeper) => told.push((keeper, Word::Probe(probe))),
-            None => self.follow(probe, told),
+            Some(keeper) => out.push((keeper, Message::Probe(probe))),
+            None => self.follow(probe, out),
         }
     }
 
-    /// Follows waits as far as this node knows them.
-    fn follow(&mut self, mut probe: Probe, told: &mut Told) {
+    /// Goes on with a probe as far as this node knows the waits.
+    fn follow(&mut self, mut probe: Probe, out: &mut Outgoing) {
         loop {
             if probe.steps >= STEPS_MAX || planted(Mutant::EdgeLost) {
                 return;
             }
             let is_first = probe.steps == 0;
             probe.steps += 1;
-            match &probe.at {
-                At::Row(key) => {
+            match &probe.next {
+                Step::Row(key) => {
                     let row = self.rows.get(key);
-                    let waits = |row: &Row| row.queue.iter().any(|it| it.session == probe.origin);
-                    if is_first && !row.is_some_and(waits) {
-                        // The queue was lost, or the answer, which may be on its way once more.
-                        if let Some(shard) = probe.via {
-                            let (session, key) = (probe.origin, probe.wanted);
-                            told.push((shard, Word::Granted { session, key, has_waited: true }));
-                        }
+                    let has_place = |row: &Row| row.queue.iter().any(|it| it.session == probe.origin);
+                    if is_first && !row.is_some_and(has_place) {
+                        // The queue was lost, or the answer was, or is on its way.
+                        let origin = Party { session: probe.origin, via: probe.via };
+                        answer(origin, &probe.wanted, Progress::Got { has_waited: true }, out);
                         return;
                     }
                     let Some(holder) = row.map(|row| row.holder) else { return };
                     if holder.session == probe.origin {
                         if probe.highest == probe.origin {
-                            self.close(probe, told);
+                            self.close(probe, out);
                         }
                         return;
                     }
                     probe.highest = probe.highest.max(holder.session);
-                    probe.at = At::Session(holder.session);
+                    probe.next = Step::Session(holder.session);
                     if let Some(shard) = holder.via {
-                        told.push((shard, Word::Probe(probe)));
+                        out.push((shard, Message::Probe(probe)));
                         return;
                     }
                 }
-                At::Session(session) => {
-                    let wait = self.waits.get(session);
-                    let waits = |wait: &&Wait| matches!(wait.state, Waits::Asked | Waits::Behind(_));
-                    let Some(wait) = wait.filter(waits) else { return };
-                    probe.at = At::Row(wait.key.clone());
+                Step::Session(session) => {
+                    let wait = self.waits.get(session).filter(|wait| wait.goes_on());
+                    let Some(wait) = wait else { return };
+                    probe.next = Step::Row(wait.key.clone());
                     if let Some(keeper) = wait.keeper {
-                        told.push((keeper, Word::Probe(probe)));
+                        out.push((keeper, Message::Probe(probe)));
                         return;
                     }
                 }
@@ -344,62 +351,48 @@ impl Table {
         }
     }
 
-    /// A probe has come back to where it began.
-    fn close(&mut self, Probe { origin: session, wanted: key, via, .. }: Probe, told: &mut Told) {
+    /// A probe has come back to the session that it began with.
+    fn close(&mut self, Probe { origin: session, wanted, via, .. }: Probe, out: &mut Outgoing) {
         match via {
-            Some(shard) => told.push((shard, Word::Circle { session, key })),
-            None => self.turn(session, &key, Waits::Circle),
+            Some(_) => answer(Party { session, via }, &wanted, Progress::Circle, out),
+            None => self.advance(session, &wanted, Progress::Circle),
         }
     }
 
-    /// Something has come for a session of this node that waits for a row.
-    fn turn(&mut self, session: u32, key: &[u8], state: Waits) {
-        // If it waits no more, it has said so.
+    /// A session of this node has come further with a row.
+    fn advance(&mut self, session: u32, key: &[u8], progress: Progress) {
+        // A session that waits no more has released what it may have got.
         if let Some(wait) = self.waits.get_mut(&session)
             && wait.key == key
-            && !matches!(wait.state, Waits::Got { .. })
+            && !matches!(wait.progress, Progress::Got { .. })
         {
-            wait.state = state;
+            wait.progress = progress;
         }
     }
 
-    /// Takes what a shard of another node says.
-    pub(super) fn hear(&mut self, from: u16, word: Word, told: &mut Told) {
-        match word {
-            Word::Ask { session, key, may_wait } => {
+    /// Receives a message, which has come from a shard of another node.
+    pub(super) fn receive(&mut self, from: u16, message: Message, out: &mut Outgoing) {
+        match message {
+            Message::Ask { session, key, may_wait } => {
                 let party = Party { session, via: Some(from) };
-                let answer = match self.ask_for(party, &key, may_wait) {
-                    Waits::Got { has_waited } => Word::Granted { session, key, has_waited },
-                    Waits::Behind(before) => {
-                        Word::Queued { session, key, before: u16::try_from(before).unwrap_or(u16::MAX) }
-                    }
-                    _ => Word::Refused { session, key },
-                };
-                told.push((from, answer));
+                let progress = self.ask_for(party, &key, may_wait);
+                answer(party, &key, progress, out);
             }
-            Word::Queued { session, key, before } => {
-                self.turn(session, &key, Waits::Behind(before.max(1).into()));
+            Message::Answer { session, key, progress } => self.advance(session, &key, progress),
+            Message::Release { session, keys } => {
+                keys.iter().for_each(|key| self.give_up(session, key, out));
             }
-            Word::Granted { session, key, has_waited } => {
-                self.turn(session, &key, Waits::Got { has_waited });
-            }
-            Word::Refused { session, key } => self.turn(session, &key, Waits::Refused),
-            Word::Circle { session, key } => self.turn(session, &key, Waits::Circle),
-            Word::Release { session, keys } => {
-                keys.iter().for_each(|key| self.give_up(session, key, told));
-            }
-            Word::Probe(probe) => {
-                // It has left its node just now, or before.
+            Message::Probe(probe) => {
                 let via = probe.via.or(Some(from));
-                self.follow(Probe { via, ..probe }, told);
+                self.follow(Probe { via, ..probe }, out);
             }
         }
     }
 
-    /// What went to and came from a shard of another node may be lost: its sessions neither have
-    /// nor want anything here, and those of this node wait for nothing there.
-    pub(super) fn cut_off(&mut self, shard: u16, told: &mut Told) {
-        let via = Some(shard);
+    /// Messages to a shard of another node, and from it, may be lost: sessions that asked by that
+    /// shard have nothing here any more, and sessions of this node wait for nothing there.
+    pub(super) fn disconnected(&mut self, peer: u16, out: &mut Outgoing) {
+        let via = Some(peer);
         let concerned = |row: &Row| row.holder.via == via || row.queue.iter().any(|it| it.via == via);
         let rows = self.rows.iter().filter(|(_, row)| concerned(row));
         let keys: Vec<Vec<u8>> = rows.map(|(key, _)| key.clone()).collect();
@@ -407,11 +400,11 @@ impl Table {
             let Some(row) = self.rows.get_mut(&key) else { continue };
             row.queue.retain(|waiting| waiting.via != via);
             if row.holder.via == via {
-                self.pass_on(&key, told);
+                self.pass_on(&key, out);
             }
         }
         for wait in self.waits.values_mut().filter(|wait| wait.keeper == via) {
-            wait.state = Waits::Got { has_waited: true };
+            wait.progress = Progress::Got { has_waited: true };
         }
     }
 
@@ -421,7 +414,7 @@ impl Table {
         heat.is_some_and(|heat| heat.count >= HOT_FROM && !heat.is_over(now_us))
     }
 
-    /// A session of this node has met another at a row that is kept elsewhere.
+    /// A session of this node has met another at a row with another keeper.
     pub(super) fn warm(&mut self, key: &[u8], now_us: i64) {
         if self.heat.len() >= HOT_MAX && !self.heat.contains_key(key) {
             if now_us.saturating_sub(self.cooled_us) >= HOT_FOR_US {
@@ -438,8 +431,9 @@ impl Table {
     }
 }
 
-impl Heat {
-    fn is_over(&self, now_us: i64) -> bool {
-        now_us.saturating_sub(self.seen_us) >= HOT_FOR_US
+/// Tells a session of another node how far it is with a row. One of this node looks by itself.
+fn answer(party: Party, key: &[u8], progress: Progress, out: &mut Outgoing) {
+    if let Party { session, via: Some(shard) } = party {
+        out.push((shard, Message::Answer { session, key: key.to_vec(), progress }));
     }
 }

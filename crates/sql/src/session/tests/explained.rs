@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::super::reservations::Answer;
+use super::super::reservations::Progress;
 use super::ask_in;
 use super::writers::begun;
 
@@ -26,7 +26,7 @@ fn the_time_is_told_that_a_query_has_waited_for_rows() {
     let (world, places) = begun(&TABLE);
     let keys: BTreeSet<Vec<u8>> = (0..8).map(|table| vec![0, 0, 0x40, table, 0, 0x80, 0, 0, 1]).collect();
     for key in &keys {
-        assert_eq!(places.reservations().ask(99, key, false), Answer::Granted);
+        assert_eq!(places.reservations().ask(99, key, false), Progress::Got { has_waited: false });
     }
     let (others, mut sleeps) = (Arc::clone(&places), 0);
     *world.during.borrow_mut() = Box::new(move || {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::super::Places;
-use super::super::reservations::Answer;
+use super::super::reservations::Progress;
 use super::{Still, ask_in, world_over};
 use crate::store::memory::Memory;
 
@@ -62,7 +62,7 @@ fn a_statement_that_has_waited_long_is_run_again() {
     let keys = (0..8).map(|table| vec![0, 0, 0x40, table, 0, 0x80, 0, 0, 1]);
     let keys: BTreeSet<Vec<u8>> = keys.collect();
     for key in &keys {
-        assert_eq!(places.reservations().ask(99, key, false), Answer::Granted);
+        assert_eq!(places.reservations().ask(99, key, false), Progress::Got { has_waited: false });
     }
     let others = Arc::clone(&places);
     let mut sleeps = 0;
