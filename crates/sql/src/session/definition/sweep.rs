@@ -1,7 +1,8 @@
 //! Rows that dropped tables have left.
 //!
-//! They are removed when the client has its answer, some at a time while it sends nothing, and to
-//! the end when it is gone.
+//! The session that has dropped a table removes its rows when the client has the answer: some at a
+//! time while the client sends nothing, and all that are left when it is gone. If the process ends
+//! before, the next session that drops a table removes them as well.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -79,16 +80,18 @@ impl<W: World> Session<'_, W> {
         }
     }
 
-    /// Removes some of the rows that have been left. Those that another session removes at the same
-    /// time are left to it; if the database is out of reach, all stay until the next table is
-    /// dropped.
+    /// Removes some of the rows that have been left. If the database is out of reach, all stay until
+    /// the next table is dropped.
     async fn sweep_some(&mut self) {
         self.world.pause().await;
-        // What keeps it from going on keeps nobody from anything.
         match self.try_sweep_some().await {
             Ok(()) => {}
-            Err(Failure::Conflict(_)) if !self.sweep.is_due => drop(self.sweep.left.pop()),
-            Err(_) => self.sweep = Sweep::default(),
+            // Another session removes them at the same time, and perhaps others than these.
+            Err(Failure::Conflict(_)) => {
+                self.sweep = Sweep { is_due: true, left: Vec::new() };
+                self.world.sleep(self.world.random() % MET_US).await;
+            }
+            Err(Failure::Error(_)) => self.sweep = Sweep::default(),
         }
     }
 
@@ -149,6 +152,9 @@ impl<W: World> Session<'_, W> {
         Ok(pairs)
     }
 }
+
+/// How long a session waits at most after it has met another, in microseconds.
+const MET_US: u64 = 10_000;
 
 /// What the keys begin with that tell of rows to be removed.
 const LEFT: [u8; 5] = [0, 0, 0, 0, 2];
