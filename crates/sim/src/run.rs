@@ -658,7 +658,7 @@ fn sessions(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
     let mut setting = Setting::new(plan, sql::tables(), ProtocolOptions::default(), recorder);
     let nodes = sql::Nodes::new(plan, setting.shards);
     let (nodes, keys) = (Rc::new(nodes), plan.keys);
-    let first = nodes.of(0, 0);
+    let first = nodes.patient();
     let made = setting.run_on(ShardId(0), move |shard| sql::set_up(shard, first, keys));
     let unmade = match made {
         Some(made) => made.err(),

@@ -34,7 +34,7 @@ use std::sync::Arc;
 
 use plimsoll_runtime::real::Reach;
 use plimsoll_runtime::sim::{Faults, Hardware};
-use plimsoll_sessions::{Here, NodeStore, ShardStore, listen};
+use plimsoll_sessions::{Here, NodeStore, ShardStore, receive};
 use plimsoll_sql::session::{Places, serve};
 use plimsoll_txn::any_shard::AnyShard;
 use plimsoll_txn::pairs::sql_tables;
@@ -53,6 +53,8 @@ pub(crate) const BALANCE: i64 = 1000;
 const TABLES: [TableId; 2] = [TableId(0), TableId(1)];
 /// The stream of random numbers that nodes are drawn from.
 const NODES_STREAM: u64 = 12 << 32;
+/// How long an operation waits for other machines, besides what it waits for clocks and logs.
+const PATIENCES_NS: [u64; 3] = [20_000_000, 200_000_000, 2_000_000_000];
 /// How many steps clocks are apart, as far as patience goes.
 const CLOCK_STEPS: u64 = 8;
 /// How many syncs of logs an operation waits for, likewise.
@@ -78,18 +80,21 @@ impl Node {
     /// How long an operation waits for other machines is drawn for each life, and is longer than
     /// what it waits for clocks and logs.
     fn new(all: &Nodes, machine: usize, life: usize) -> Node {
-        let Nodes { seed, waits_ns, has_locks, is_alone, .. } = *all;
-        let mut rng = Rng::new(seed, NODES_STREAM + ((life as u64) << 16) + machine as u64);
-        let patience_ns = [20_000_000, 200_000_000, 2_000_000_000][rng.below(3) as usize] + waits_ns;
+        let mut rng = Rng::new(all.seed, NODES_STREAM + ((life as u64) << 16) + machine as u64);
+        Node::with_patience(all, machine, PATIENCES_NS[rng.below(3) as usize])
+    }
+
+    fn with_patience(all: &Nodes, machine: usize, patience_ns: u64) -> Node {
+        let Nodes { waits_ns, has_locks, is_alone, .. } = *all;
         // Machines come back, so none is gone.
         let store = NodeStore::new(TABLES, has_locks, is_alone, Reach::alone());
-        let store = store.with_patience(patience_ns);
+        let store = store.with_patience(patience_ns + waits_ns);
         Node { store, places: Places::new(machine as u16, SESSIONS) }
     }
 
     /// A shard of the machine begins a life.
     pub(crate) fn begin(&self, shard: &dyn AnyShard) {
-        listen(shard, &self.places);
+        receive(shard, &self.places);
     }
 
     /// A new session on a shard of the machine.
@@ -133,6 +138,12 @@ impl Nodes {
             is_alone: machines == 1,
             present: (0..machines).map(|_| RefCell::default()).collect(),
         }
+    }
+
+    /// A node on the first machine for the first statements, which are one long transaction: with
+    /// little patience it would seldom come to its end.
+    pub(crate) fn patient(&self) -> Node {
+        Node::with_patience(self, 0, PATIENCES_NS[2])
     }
 
     /// The node of a shard in this life, which is the present one of its machine or the next.
@@ -187,7 +198,7 @@ fn first_statements(keys: u64) -> String {
 }
 
 /// Makes the tables; the error if that cannot be.
-pub(crate) async fn set_up(shard: Rc<dyn AnyShard>, node: Rc<Node>, keys: u64) -> Result<(), String> {
+pub(crate) async fn set_up(shard: Rc<dyn AnyShard>, node: Node, keys: u64) -> Result<(), String> {
     let mut last = String::new();
     let probe = "select count(*) from child";
     for _ in 0..SETUP_TRIES {
