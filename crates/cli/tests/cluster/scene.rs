@@ -32,8 +32,8 @@ pub fn has_oracle(keys: &str) -> bool {
     ["gts", "vts"].iter().any(|scheme| keys.contains(scheme))
 }
 
-/// Ports that nobody has at this moment, and that the system gives to no connection that goes out:
-/// one of those could take the port of a node while that is killed and started again.
+/// Ports on which nothing listens at this moment. The operating system gives them to no outgoing
+/// connection, which could take a node's port while the node is killed and started again.
 pub fn free_ports(count: usize) -> Vec<u16> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let port = || {

@@ -430,3 +430,94 @@ fn blocks_make_and_fill_tables_while_others_make_more() {
         assert_eq!(said(&mut three, &sums), ["90000", "90000", "SELECT 1"]);
     }
 }
+
+#[test]
+fn sessions_of_different_nodes_wait_for_rows_that_they_lock() {
+    let mut scene = Scene::new(&[1, 2, 1]).with_sql();
+    // A node without clients of its own keeps queues as well.
+    scene.sql.truncate(2);
+    (1..=3).for_each(|id| scene.start(id));
+    let addresses: Vec<String> = scene.sql.iter().map(|port| format!("127.0.0.1:{port}")).collect();
+    let [mut one, mut two] = [0, 1].map(|node: usize| session(&addresses[node]));
+    until("all are there", || scene.status().1.then_some(()));
+    assert_eq!(said(&mut one, "create table t (id int primary key, n int not null)"), ["CREATE TABLE"]);
+    assert_eq!(said(&mut one, "insert into t select g, 1 from generate_series(1, 12) g"), ["INSERT 0 12"]);
+    assert_eq!(
+        said(&mut one, "begin; select count(*) from (select 1 from t for update) l").pop().unwrap(),
+        "SELECT 1"
+    );
+    for id in 1..=12 {
+        let nowait = format!("select n from t where id = {id} for update nowait");
+        assert_eq!(said(&mut two, &nowait), ["55P03"], "row {id}");
+    }
+    assert_eq!(said(&mut two, "select n from t for update skip locked"), ["SELECT 0"]);
+    assert_eq!(
+        said(&mut two, "set lock_timeout = 100; select n from t where id = 5 for update"),
+        ["SET", "55P03"]
+    );
+    let (done, told) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let waits =
+                "begin; select n from t where id = 5 for update; update t set n = n + 1 where id = 5; commit";
+            done.send(said(&mut two, waits)).unwrap();
+        });
+        assert!(told.recv_timeout(Duration::from_millis(50)).is_err(), "it waits");
+        assert_eq!(said(&mut one, "update t set n = 7 where id = 5; commit"), ["UPDATE 1", "COMMIT"]);
+        let answer = told.recv_timeout(Duration::from_secs(20)).expect("the row comes to it");
+        assert_eq!(answer, ["BEGIN", "7", "SELECT 1", "UPDATE 1", "COMMIT"]);
+    });
+    assert_eq!(said(&mut one, "select n from t where id = 5"), ["8", "SELECT 1"]);
+}
+
+#[test]
+fn two_that_wait_for_each_other_at_different_nodes_both_come_to_an_end() {
+    let mut scene = Scene::new(&[1, 1, 1]).with_sql();
+    (1..=3).for_each(|id| scene.start(id));
+    let addresses: Vec<String> = scene.sql.iter().map(|port| format!("127.0.0.1:{port}")).collect();
+    let mut first = session(&addresses[2]);
+    until("all are there", || scene.status().1.then_some(()));
+    assert_eq!(said(&mut first, "create table t (id int primary key, n int not null)"), ["CREATE TABLE"]);
+    assert_eq!(said(&mut first, "insert into t select g, 0 from generate_series(1, 12) g"), ["INSERT 0 12"]);
+    // Over many pairs of rows, whose keepers are each other's nodes, one of the two, and the third.
+    for (a, b) in (1..12).map(|id| (id, id + 1)) {
+        let both_have_one = std::sync::Barrier::new(2);
+        std::thread::scope(|scope| {
+            for (address, mine, other) in [(&addresses[0], a, b), (&addresses[1], b, a)] {
+                let both_have_one = &both_have_one;
+                scope.spawn(move || {
+                    let mut session = session(address);
+                    let lock = |id| format!("select id from t where id = {id} for update");
+                    let found = |id: i32| [id.to_string(), "SELECT 1".to_owned()];
+                    assert_eq!(said(&mut session, "begin"), ["BEGIN"]);
+                    assert_eq!(said(&mut session, &lock(mine)), found(mine));
+                    both_have_one.wait();
+                    assert_eq!(said(&mut session, &lock(other)), found(other));
+                    let adds = format!("update t set n = n + 1 where id in ({mine}, {other}); commit");
+                    assert_eq!(said(&mut session, &adds), ["UPDATE 2", "COMMIT"]);
+                });
+            }
+        });
+    }
+    assert_eq!(said(&mut first, "select sum(n) from t"), ["44", "SELECT 1"]);
+}
+
+#[test]
+fn a_session_that_removes_rows_does_not_wait_for_its_own_locks() {
+    let mut scene = Scene::under("protocol = \"two_pl\"\n", &[2]).with_sql();
+    scene.start(1);
+    let mut session = session(&format!("127.0.0.1:{}", scene.sql[0]));
+    for table in ["a", "b"] {
+        let made =
+            format!("create table {table} (id int); insert into {table} select generate_series(1, 3000)");
+        assert_eq!(said(&mut session, &made), ["CREATE TABLE", "INSERT 0 3000"]);
+    }
+    let drops = "begin; drop table a; commit; begin; drop table b";
+    assert_eq!(said(&mut session, drops), ["BEGIN", "DROP TABLE", "COMMIT", "BEGIN", "DROP TABLE"]);
+    std::thread::sleep(Duration::from_millis(50));
+    assert_eq!(said(&mut session, "commit"), ["COMMIT"]);
+    assert_eq!(
+        said(&mut session, "select count(*) from pg_class where relname in ('a', 'b')"),
+        ["0", "SELECT 1"]
+    );
+}
