@@ -24,6 +24,10 @@ pub(in crate::session) struct Sweep {
     pub(in crate::session) is_due: bool,
     /// What tells of them.
     left: Vec<Vec<u8>>,
+    /// Where to go on among those that the last of these tells of.
+    from: Option<Vec<u8>>,
+    /// How often it has failed since it last did something.
+    failures: u32,
 }
 
 impl Sweep {
@@ -80,18 +84,22 @@ impl<W: World> Session<'_, W> {
         }
     }
 
-    /// Removes some of the rows that have been left. If the database is out of reach, all stay until
-    /// the next table is dropped.
+    /// Removes some of the rows that have been left. If the database is out of reach for long, all stay
+    /// until the next table is dropped.
     async fn sweep_some(&mut self) {
         self.world.pause().await;
         match self.try_sweep_some().await {
-            Ok(()) => {}
+            Ok(()) => self.sweep.failures = 0,
             // Another session removes them at the same time, and perhaps others than these.
             Err(Failure::Conflict(_)) => {
-                self.sweep = Sweep { is_due: true, left: Vec::new() };
+                self.sweep = Sweep { is_due: true, ..Sweep::default() };
                 self.world.sleep(self.world.random() % MET_US).await;
             }
-            Err(Failure::Error(_)) => self.sweep = Sweep::default(),
+            Err(Failure::Error(_)) if self.sweep.failures >= FAILURES_MAX => self.sweep = Sweep::default(),
+            Err(Failure::Error(_)) => {
+                self.sweep.failures += 1;
+                self.world.sleep(FAILED_US).await;
+            }
         }
     }
 
@@ -102,23 +110,28 @@ impl<W: World> Session<'_, W> {
             return Ok(());
         }
         let Some(entry) = self.sweep.left.last() else { return Ok(()) };
-        let store = self.world.store();
         let (copied, prefix) = (entry.get(LEFT.len()), entry.get(LEFT.len() + 1..));
-        let mut is_done = true;
-        if let (Some(copied), Some(prefix)) = (copied, prefix) {
-            let space = if *copied == 1 { Space::Copied } else { Space::Parted };
-            let mut removing = store.begin(false).await?;
-            let (low, high) = (prefix.to_vec(), key::after_prefix(prefix));
-            let (rows, rest) = store.scan(&mut removing, Range { space, low, high, reverse: false }).await?;
-            let deletes = rows.into_iter().map(|(key, _)| (key, None)).collect();
-            store.put_all(&mut removing, space, deletes).await?;
-            is_done = rest.is_none();
-            if is_done {
-                store.put(&mut removing, Space::Copied, entry, None).await?;
-            }
-            store.commit(removing).await?;
+        let (Some(copied), Some(prefix)) = (copied, prefix) else {
+            self.sweep.left.pop();
+            return Ok(());
+        };
+        let space = if *copied == 1 { Space::Copied } else { Space::Parted };
+        // Nobody writes these rows any more, so they need not be read in the transaction that removes
+        // them. It begins where the last one has ended: keys that were removed stay for a while, and
+        // are passed in each scan.
+        let low = self.sweep.from.clone().unwrap_or_else(|| prefix.to_vec());
+        let range = Range { space, low, high: key::after_prefix(prefix), reverse: false };
+        let (rows, rest) = self.scan_newest(range).await?;
+        let store = self.world.store();
+        let mut removing = store.begin(false).await?;
+        let deletes = rows.into_iter().map(|(key, _)| (key, None)).collect();
+        store.put_all(&mut removing, space, deletes).await?;
+        if rest.is_none() {
+            store.put(&mut removing, Space::Copied, entry, None).await?;
         }
-        if is_done {
+        store.commit(removing).await?;
+        self.sweep.from = rest.map(|rest| rest.low);
+        if self.sweep.from.is_none() {
             self.sweep.left.pop();
         }
         Ok(())
@@ -136,6 +149,7 @@ impl<W: World> Session<'_, W> {
             }
         }
         self.sweep.left = self.marked(LEFT).await?.into_iter().map(|(entry, _)| entry).collect();
+        self.sweep.from = None;
         Ok(())
     }
 
@@ -155,6 +169,12 @@ impl<W: World> Session<'_, W> {
 
 /// How long a session waits at most after it has met another, in microseconds.
 const MET_US: u64 = 10_000;
+
+/// How long a session waits after it has failed, in microseconds.
+const FAILED_US: u64 = 1_000_000;
+
+/// How often it fails, one time after the other, before it gives up.
+const FAILURES_MAX: u32 = 10;
 
 /// What the keys begin with that tell of rows to be removed.
 const LEFT: [u8; 5] = [0, 0, 0, 0, 2];
