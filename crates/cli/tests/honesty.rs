@@ -63,6 +63,28 @@ fn a_sweep_that_was_interrupted_says_so_and_how_far_it_came() {
 }
 
 #[test]
+fn a_world_of_sql_sessions_is_repeated_by_the_command_that_it_prints() {
+    let world = |words: &str| {
+        let output = run(&format!("{words} --json"));
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        let document: Value = serde_json::from_slice(&output.stdout).expect("a document");
+        document["worlds"][0].clone()
+    };
+    let first = world("sim --workload sql --seed 3 --shards 2 --clients 2 --transactions 4");
+    assert!(first["transactions"].as_u64() > Some(0) && first["workload"] == "sql", "{first}");
+    let again = first["again"].as_str().and_then(|again| again.strip_prefix("plimsoll "));
+    assert_eq!(world(again.expect("a command")), first);
+}
+
+#[test]
+fn no_world_has_sql_sessions_where_there_is_no_sql() {
+    let output = run("sim --workload sql --seed 3 --scheme gts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("choose occ/dst or two_pl/dst"), "{said}");
+}
+
+#[test]
 fn stale_snapshots_are_judged_by_what_they_promise() {
     let output =
         run("bench smallbank --accounts 1000 --staleness 1ms --duration 300ms --warmup 0s --check --json");
