@@ -272,8 +272,10 @@ impl<O: Observer> Turn<'_, O> {
             let done = self.in_block(&step).await;
             let goes_back = match &done {
                 Ok(()) => self.client.one_in(8),
-                // Conflicts end the block, whatever is undone.
-                Err(Stop::Refused(state)) => step.may_fail.contains(&&**state),
+                // Conflicts end the block, whatever is undone, but not each client knows that.
+                Err(Stop::Refused(state)) => {
+                    step.may_fail.contains(&&**state) || savepoint.is_some() && self.client.one_in(2)
+                }
                 Err(Stop::Gone) => false,
             };
             match savepoint {

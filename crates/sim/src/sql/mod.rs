@@ -61,7 +61,7 @@ const CLOCK_STEPS: u64 = 8;
 const LOGGED: u64 = 4;
 /// Sessions that a machine has room for; clients that go away leave some behind for a while.
 const SESSIONS: usize = 10_000;
-/// How long the first statements are tried at most, each time a moment later.
+/// How often each of the first statements is tried at most, a moment later each time.
 const SETUP_TRIES: usize = 2000;
 const SETUP_PAUSE_NS: u64 = 1_000_000;
 
@@ -140,8 +140,8 @@ impl Nodes {
         }
     }
 
-    /// A node on the first machine for the first statements, which are one long transaction: with
-    /// little patience it would seldom come to its end.
+    /// A node on the first machine for the first statements: with little patience the longest of them
+    /// would seldom come to their end.
     pub(crate) fn patient(&self) -> Node {
         Node::with_patience(self, 0, PATIENCES_NS[2])
     }
@@ -173,45 +173,57 @@ impl Nodes {
 }
 
 /// The statements that make the tables, with accounts and parents below `keys`, and of the lists
-/// below it those with even numbers.
-fn first_statements(keys: u64) -> String {
+/// below it those with even numbers. Each changes nothing if it was carried out before. Who sees the
+/// lists, which come last, sees all.
+fn first_statements(keys: u64) -> [String; 11] {
     let last = keys - 1;
     [
-        "begin".to_owned(),
-        "create table list (id int primary key, v text not null)".to_owned(),
-        format!("insert into list select g, '' from generate_series(0, {last}, 2) g"),
-        "create table account (id int primary key, balance int not null, zone int not null)".to_owned(),
-        format!("insert into account select g, {BALANCE}, g % 2 from generate_series(0, {last}) g"),
-        "create table transfer (id bigint primary key, source int not null references account, target int not \
-         null references account, amount int not null)"
+        "create table if not exists account (id int primary key, balance int not null, zone int not null)"
             .to_owned(),
-        "create index on transfer (source, amount desc)".to_owned(),
-        "create table ticket (id bigint primary key, seat int not null unique)".to_owned(),
-        "create table parent (id int primary key)".to_owned(),
-        format!("insert into parent select generate_series(0, {last})"),
-        "create table child (id bigint primary key, parent int not null references parent)".to_owned(),
-        "create index on child (parent)".to_owned(),
-        "create sequence number".to_owned(),
-        "commit".to_owned(),
+        format!(
+            "insert into account select g, {BALANCE}, g % 2 from generate_series(0, {last}) g on conflict do \
+             nothing"
+        ),
+        "create table if not exists transfer (id bigint primary key, source int not null references account, \
+         target int not null references account, amount int not null)"
+            .to_owned(),
+        "create index if not exists transfer_source on transfer (source, amount desc)".to_owned(),
+        "create table if not exists ticket (id bigint primary key, seat int not null unique)".to_owned(),
+        "create table if not exists parent (id int primary key)".to_owned(),
+        format!("insert into parent select generate_series(0, {last}) on conflict do nothing"),
+        "create table if not exists child (id bigint primary key, parent int not null references parent)"
+            .to_owned(),
+        "create index if not exists child_parent on child (parent)".to_owned(),
+        "create sequence if not exists number".to_owned(),
+        format!(
+            "create table if not exists list (id int primary key, v text not null); insert into list select \
+             g, '' from generate_series(0, {last}, 2) g on conflict do nothing"
+        ),
     ]
-    .join("; ")
 }
 
 /// Makes the tables; the error if that cannot be.
 pub(crate) async fn set_up(shard: Rc<dyn AnyShard>, node: Node, keys: u64) -> Result<(), String> {
-    let mut last = String::new();
-    let probe = "select count(*) from child";
-    for _ in 0..SETUP_TRIES {
-        for text in [probe, &first_statements(keys)] {
-            let mut connection = node.connect(&shard);
-            connection.answer(None).await;
-            match connection.ask(text, Sent::Simple, None).await {
-                Some(Reply { error: None, .. }) => return Ok(()),
-                Some(Reply { error: Some((state, text)), .. }) => last = format!("{state}: {text}"),
-                None => last = "the session ends".to_owned(),
+    for text in first_statements(keys) {
+        let mut tries = 0;
+        while let Err(why) = carry_out(&shard, &node, &text).await {
+            tries += 1;
+            if tries == SETUP_TRIES {
+                return Err(why);
             }
+            shard.sleep(SETUP_PAUSE_NS).await;
         }
-        shard.sleep(SETUP_PAUSE_NS).await;
     }
-    Err(last)
+    Ok(())
+}
+
+/// Has a session carry out a statement; the error if it cannot.
+async fn carry_out(shard: &Rc<dyn AnyShard>, node: &Node, text: &str) -> Result<(), String> {
+    let mut connection = node.connect(shard);
+    connection.answer(None).await;
+    match connection.ask(text, Sent::Simple, None).await {
+        Some(Reply { error: None, .. }) => Ok(()),
+        Some(Reply { error: Some((state, text)), .. }) => Err(format!("{state}: {text}")),
+        None => Err("the session ends".to_owned()),
+    }
 }
