@@ -324,6 +324,7 @@ fn both_checkers_find_the_same_cycles_in_worlds_with_planted_bugs() {
             | NumbersReused | PublishedTooHigh | OldNumberTaken | PinsLost | SlotKept => continue,
             // Nothing of SQL runs here.
             JournalUnseen
+            | ReadsUnseen
             | WritesKept
             | SavepointForgotten
             | DescriptorUnvalidated

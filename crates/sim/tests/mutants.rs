@@ -92,6 +92,7 @@ fn selection(mutant: Mutant) -> Selection {
             ("", "")
         }
         JournalUnseen
+        | ReadsUnseen
         | WritesKept
         | SavepointForgotten
         | DescriptorUnvalidated
@@ -204,6 +205,7 @@ fn selection(mutant: Mutant) -> Selection {
             ..selected
         },
         JournalUnseen
+        | ReadsUnseen
         | WritesKept
         | SavepointForgotten
         | DescriptorUnvalidated

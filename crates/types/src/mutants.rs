@@ -250,6 +250,9 @@ mutants! {
     SlotKept = "slot-kept",
     /// SQL: a transaction that is run again commits although its client would get other answers.
     JournalUnseen = "journal-unseen",
+    /// SQL: a transaction that is done again in the database does not look whether it reads what it
+    /// has read before.
+    ReadsUnseen = "reads-unseen",
     /// SQL: a transaction that is run again keeps what it has written before.
     WritesKept = "writes-kept",
     /// SQL: `ROLLBACK TO` undoes nothing.

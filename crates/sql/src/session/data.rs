@@ -130,6 +130,15 @@ impl<T> Data<T> {
         self.leaves_rows = true;
     }
 
+    /// A statement is over. What the transaction's statements have left behind is what they have
+    /// read and written, and perhaps more.
+    pub(super) fn end_statement(&mut self) {
+        let is_all = self.marks.is_empty() && self.loads.are_empty() && self.deferrals.are_none();
+        if let Some(open) = &mut self.open {
+            open.trace.end_statement(is_all);
+        }
+    }
+
     /// How many savepoints there are.
     pub(super) fn marks(&self) -> usize {
         self.marks.len()
@@ -201,6 +210,18 @@ impl<W: World> Session<'_, W> {
         self.show_transaction(snapshot);
         self.data.open = Some(Open::new(transaction, reads_only, snapshot));
         Ok(())
+    }
+
+    /// Goes on in a transaction in which all that the session's has done was done again.
+    pub(super) fn go_on_in(
+        &mut self,
+        transaction: <W::Store as Store>::Transaction,
+        trace: Trace,
+        has_written: bool,
+    ) {
+        self.show_transaction(trace.snapshot());
+        self.data.has_written = has_written;
+        self.data.open = Some(Open { has_read: true, trace, ..Open::new(transaction, false, None) });
     }
 
     /// Ends a transaction that reads at a snapshot, if there is one, to go on in another. That goes
@@ -408,12 +429,24 @@ impl<W: World> Session<'_, W> {
         Ok(())
     }
 
+    /// Whether a session of this node is known to have written a row since this one's snapshot.
+    pub(super) fn is_overwritten(&self, key: &[u8]) -> bool {
+        let snapshot = self.data.open.as_ref().and_then(|open| open.trace.snapshot());
+        snapshot.is_some_and(|snapshot| self.place.recent().is_newer(snapshot, key))
+    }
+
     /// Gives up what is there: the same transaction of the session goes on in another.
     pub(super) async fn start_over(&mut self) {
         if self.data.open.is_none() || !planted(Mutant::WritesKept) {
             self.abandon().await;
         }
         self.data.use_for(false);
+    }
+
+    /// Gives up what is there in the database. The session's transaction cannot go on with nothing.
+    pub(super) async fn lose(&mut self) {
+        self.abandon().await;
+        self.data.lost = true;
     }
 
     /// Gives up what is there.

@@ -19,6 +19,7 @@ use pg_query::NodeEnum;
 use plimsoll_types::mutants::{Mutant, planted};
 
 use super::cache::Known;
+use super::conflicts::Conflict;
 use super::conversation::Session;
 use super::portal::{Body, Portal, Prepared, Progress, Work};
 use super::statement::{Tries, is_query};
@@ -139,6 +140,7 @@ impl Journal {
 impl<W: World> Session<'_, W> {
     /// Notes a statement that was run, with the answer if all of it is there.
     pub(super) fn note(&mut self, said: Said, answer: Option<&[u8]>) {
+        self.data.end_statement();
         let is_again = !self.has_called_volatile.replace(false);
         let generation = self.settings.generation();
         let can_go_on = self.can_start_over() && is_again;
@@ -204,6 +206,14 @@ impl<W: World> Session<'_, W> {
         }
     }
 
+    /// If the transaction meets a conflict now, its statements are run again, and nothing else will do.
+    pub(super) fn say_all_again(&mut self) {
+        let open = self.data.open.as_mut().map(|open| &mut open.trace);
+        for trace in open.into_iter().chain(&mut self.journal.ended) {
+            trace.end_statement(false);
+        }
+    }
+
     /// The database has ended the transaction, which had read this.
     pub(super) fn keep_trace(&mut self, trace: Trace) {
         self.journal.turn_to(self.transaction.ended());
@@ -226,16 +236,25 @@ impl<W: World> Session<'_, W> {
     /// has met it can be run again. If that cannot be, the conflict is the client's: an error, and
     /// none that could be met once more.
     pub(super) async fn replay(&mut self, stopped: Stop) -> Result<(), Stop> {
-        let mut why = match stopped {
+        let why = match stopped {
             Stop::Conflict(why) if self.can_start_over() => why,
             Stop::Conflict(why) => return Err(why.error().into()),
             stopped => return Err(stopped),
         };
+        let replayed = self.try_replay(why).await;
+        if replayed.is_err() {
+            // Of what the client was told nothing may be there, or half of it: no savepoint leads back.
+            self.lose().await;
+        }
+        replayed
+    }
+
+    async fn try_replay(&mut self, mut why: Conflict) -> Result<(), Stop> {
         let now_us = self.worked_us();
         let since_us = *self.journal.since_us.get_or_insert(now_us);
         // What the client has been told rests on what this run has read.
         let open = self.data.open.as_mut().map(|open| std::mem::replace(&mut open.trace, Trace::none()));
-        let before = open.or(self.journal.ended.take());
+        let mut before = open.or(self.journal.ended.take());
         loop {
             if self.worked_us().saturating_sub(since_us) >= RETRIED_FOR_US {
                 return Err(why.error().into());
@@ -249,7 +268,10 @@ impl<W: World> Session<'_, W> {
             self.repeats += 1;
             self.check_time(self.deadline_us())?;
             let said = std::mem::take(&mut self.journal.said);
-            let result = self.say_again(&said).await;
+            let result = match self.do_again(&mut before).await {
+                Ok(false) => self.say_again(&said).await,
+                result => result,
+            };
             self.journal.said = said;
             match result {
                 Ok(true) => return Ok(()),
@@ -278,6 +300,7 @@ impl<W: World> Session<'_, W> {
                 return Ok(false);
             }
             line.out.clear();
+            self.data.end_statement();
         }
         self.has_called_volatile.set(false);
         Ok(true)

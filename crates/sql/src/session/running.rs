@@ -23,8 +23,8 @@ use crate::wire::backend;
 use crate::wire::frontend::format_of;
 use crate::{SqlError, SqlState};
 
-/// Units of work between two pauses: about a quarter of a millisecond.
-pub(super) const UNITS_PER_TURN: u32 = 256;
+/// Units of work between two pauses: some 30 µs, so that others who have little to do seldom wait long.
+pub(super) const UNITS_PER_TURN: u32 = 32;
 
 /// Bytes of a statement whose analysis takes about as long as a unit of work.
 const BYTES_PER_UNIT: usize = 16;

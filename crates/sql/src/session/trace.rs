@@ -24,11 +24,13 @@
 //! Left out: transactions that read and write more than a [bound](BYTES_MAX). Of a range only a
 //! hash is kept.
 
+use plimsoll_types::mutants::{Mutant, planted};
 use sha2::{Digest, Sha256};
 
 use super::conversation::Session;
 use super::data::Open;
 use super::{Stop, World};
+use crate::SqlError;
 use crate::store::{Failure, Pair, Range, Space, Store};
 
 /// Bytes of keys and values that are kept at most.
@@ -87,6 +89,8 @@ pub(super) struct Trace {
     bytes: usize,
     /// Whether that is all.
     is_whole: bool,
+    /// How many deeds are those of statements that have ended, and their bytes.
+    ended: Option<(usize, usize)>,
     /// The timestamp of the snapshot that it reads, if it has one.
     snapshot: Option<u64>,
 }
@@ -94,7 +98,7 @@ pub(super) struct Trace {
 impl Trace {
     /// Of a transaction that reads this snapshot.
     pub(super) fn new(snapshot: Option<u64>) -> Trace {
-        Trace { deeds: Vec::new(), bytes: 0, is_whole: true, snapshot }
+        Trace { deeds: Vec::new(), bytes: 0, is_whole: true, ended: None, snapshot }
     }
 
     /// It is of a transaction that nothing is in the way of.
@@ -136,8 +140,10 @@ impl Trace {
             Some(left) => Range { high: Some(left.low.clone()), ..range },
             None => range,
         };
+        let is_of_statement = self.ended.is_none_or(|(ended, _)| ended < self.deeds.len());
         // Most ranges go on where the last one ended.
         if let Some(Deed::Scanned(last, hash)) = self.deeds.last_mut()
+            && is_of_statement
             && goes_on(last, &range)
         {
             add(hash, pairs);
@@ -165,6 +171,25 @@ impl Trace {
         if self.has_room(key.len() + value.map_or(0, <[u8]>::len)) {
             self.deeds.push(Deed::Put(space, key.to_vec(), value.map(<[u8]>::to_vec)));
         }
+    }
+
+    /// A statement has ended. `is_all` says that the session has nothing of the transaction's
+    /// statements but what is here.
+    pub(super) fn end_statement(&mut self, is_all: bool) {
+        self.ended = (is_all && self.is_whole).then_some((self.deeds.len(), self.bytes));
+    }
+
+    /// The deeds of the statements that have ended, if the session has nothing else of these.
+    fn of_statements(&self) -> Option<&[Deed]> {
+        let (ended, _) = self.ended.filter(|_| self.is_whole)?;
+        self.deeds.get(..ended).filter(|deeds| !deeds.is_empty())
+    }
+
+    /// That of another transaction, with this snapshot, in which those deeds were done again.
+    fn of_another(mut self, snapshot: Option<u64>) -> Trace {
+        let (ended, bytes) = self.ended.unwrap_or_default();
+        self.deeds.truncate(ended);
+        Trace { bytes, snapshot, ..self }
     }
 
     /// The first thing that another run of the same transaction has read differently. All that a
@@ -203,11 +228,16 @@ impl Trace {
         })
     }
 
-    /// Does all of it in another transaction, or says what is read that is another now.
-    async fn repeat<W: World>(&self, world: &W) -> Result<Repeated<W>, Failure> {
+    /// Does deeds in another transaction, or says what is read that is another now.
+    /// `check` says why it is not to go on.
+    async fn repeat<W: World>(
+        deeds: &[Deed],
+        world: &W,
+        check: impl Fn() -> Result<(), SqlError>,
+    ) -> Result<Repeated<W>, Failure> {
         let store = world.store();
         let mut transaction = store.begin(false).await?;
-        for (place, deed) in self.deeds.iter().enumerate() {
+        for (place, deed) in deeds.iter().enumerate() {
             let different = match deed {
                 Deed::Got(space, keys, values) => {
                     let found = store.get(&mut transaction, *space, keys).await?;
@@ -220,6 +250,7 @@ impl Trace {
                         add(&mut again, &pairs);
                         left = rest;
                         world.pause().await;
+                        check().map_err(Failure::Error)?;
                     }
                     (!is_same(hash, &again)).then(|| Difference::Rows(range.clone()))
                 }
@@ -232,12 +263,15 @@ impl Trace {
                     None
                 }
             };
-            if let Some(different) = different {
+            if let Some(different) = different
+                && !planted(Mutant::ReadsUnseen)
+            {
                 store.rollback(transaction).await;
                 return Ok(Err(different));
             }
             if place % REPEATED_PER_TURN == REPEATED_PER_TURN - 1 {
                 world.pause().await;
+                check().map_err(Failure::Error)?;
             }
         }
         Ok(Ok(transaction))
@@ -308,7 +342,9 @@ impl<W: World> Session<'_, W> {
                 let bound_us = FIRST_PAUSE_US << doublings.min(DOUBLINGS);
                 self.world.sleep(self.world.random() % bound_us).await;
             }
-            let committed = match trace.repeat(self.world).await {
+            let deadline_us = self.deadline_us();
+            let check = || self.check_time(deadline_us);
+            let committed = match Trace::repeat(&trace.deeds, self.world, check).await {
                 Ok(Ok(transaction)) => self.world.store().commit(transaction).await,
                 Ok(Err(different)) => return Err(self.conflict_of(&different, trace.snapshot).into()),
                 Err(failure) => Err(failure),
@@ -322,6 +358,22 @@ impl<W: World> Session<'_, W> {
             }
         }
         Err(failure.into())
+    }
+
+    /// Does again what the statements that have ended had done `before`, in a new transaction, in which
+    /// the session goes on. Says whether it does: not if there was more to those statements, nor if
+    /// anything that they had read is another now.
+    pub(super) async fn do_again(&mut self, before: &mut Option<Trace>) -> Result<bool, Stop> {
+        let Some(deeds) = before.as_ref().and_then(Trace::of_statements) else { return Ok(false) };
+        let has_written = deeds.iter().any(|deed| matches!(deed, Deed::Put(..)));
+        let deadline_us = self.deadline_us();
+        let repeated = Trace::repeat(deeds, self.world, || self.check_time(deadline_us)).await?;
+        let Ok(transaction) = repeated else { return Ok(false) };
+        let Some(trace) = before.take() else { return Ok(false) };
+        let snapshot = self.world.store().snapshot(&transaction);
+        self.go_on_in(transaction, trace.of_another(snapshot), has_written);
+        self.has_called_volatile.set(false);
+        Ok(true)
     }
 
     /// The transaction has committed: others may want to know what it has written.

@@ -54,6 +54,11 @@ impl Deferrals {
         self.pending.entry(pending).or_insert(self.numbered);
     }
 
+    /// Whether nothing is put off, nor is to be otherwise than it was made.
+    pub(in crate::session) fn are_none(&self) -> bool {
+        self.pending.is_empty() && self.all.is_none() && self.by_name.is_empty()
+    }
+
     /// Whether something of a table is put off.
     pub(in crate::session) fn concern(&self, table: &Table) -> bool {
         self.pending.keys().any(|pending| pending.table.0 == table.schema && pending.table.1 == table.name)

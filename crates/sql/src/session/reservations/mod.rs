@@ -51,6 +51,7 @@ use table::{Outgoing, Table};
 
 use super::cancel::Places;
 use super::conversation::Session;
+use super::trace::Trace;
 use super::{Stop, World};
 use crate::analyze::plan::Wait;
 use crate::catalog::pg::ShownLock;
@@ -298,9 +299,18 @@ impl Drop for Waiting {
 
 impl<W: World> Session<'_, W> {
     /// Reserves a row that is to be written. If another session has it, waits until it has not;
-    /// what was read before that is no longer so, and the transaction starts again if it can.
+    /// what was read before that is no longer so, and the transaction starts again if it can. So it
+    /// does if another has written the row since it began, and need not find out when it commits.
     pub(super) async fn reserve(&mut self, key: &[u8], deadline_us: Option<i64>) -> Result<(), Stop> {
-        self.reserve_at(self.queue(key, false), key, deadline_us).await
+        if self.reserved.keys.contains_key(key) {
+            return Ok(());
+        }
+        self.reserve_at(self.queue(key, false), key, deadline_us).await?;
+        let is_reserved = self.reserved.keys.contains_key(key);
+        match is_reserved && self.is_overwritten(key) && self.can_start_over() {
+            true => Err(outdated()),
+            false => Ok(()),
+        }
     }
 
     /// The shard of another node that keeps a row.
@@ -355,6 +365,10 @@ impl<W: World> Session<'_, W> {
         // The other one may wait for locks that this one has in the database. With savepoints they
         // are kept, since an error of this statement need not be the end of the block.
         if starts_over && self.transaction.level() == 0 {
+            if let Some(open) = &mut self.data.open {
+                let trace = std::mem::replace(&mut open.trace, Trace::none());
+                self.keep_trace(trace);
+            }
             self.abandon().await;
         }
         let held_us = match self.data.may_hold_locks() && self.world.store().has_locks() {
@@ -369,7 +383,7 @@ impl<W: World> Session<'_, W> {
             Waited::Got => {}
             Waited::Circle => return Err(self.circle()),
             Waited::TooLong => {
-                self.reserved.release();
+                self.give_way();
                 return Err(Stop::Conflict("two transactions may have been waiting for each other".into()));
             }
         }
@@ -382,9 +396,16 @@ impl<W: World> Session<'_, W> {
         }
     }
 
+    /// Gives back what is reserved. The statements have to be run again, and not only what they have
+    /// done, so that their rows are reserved again, behind the others.
+    fn give_way(&mut self) {
+        self.reserved.release();
+        self.say_all_again();
+    }
+
     /// It would wait for ever, and gives way.
     fn circle(&mut self) -> Stop {
-        self.reserved.release();
+        self.give_way();
         Stop::Conflict("two transactions were waiting for each other".into())
     }
 
@@ -458,9 +479,7 @@ impl<W: World> Session<'_, W> {
         // Others may have written it since the transaction began. It is told now, and not when the
         // transaction commits after it has done its work.
         if self.can_start_over() && self.is_outdated(space(&locked.table), key).await? {
-            return Err(Stop::Conflict(
-                "another transaction has written a row that was to be reserved".into(),
-            ));
+            return Err(outdated());
         }
         Ok(true)
     }
@@ -532,6 +551,11 @@ impl<W: World> Session<'_, W> {
             }
         }
     }
+}
+
+/// Others may have written a row since the transaction began that has it now.
+fn outdated() -> Stop {
+    Stop::Conflict("another transaction has written a row that was to be reserved".into())
 }
 
 /// How a wait has ended.

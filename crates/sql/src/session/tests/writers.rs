@@ -101,3 +101,55 @@ fn a_transaction_is_not_run_again_under_other_settings() {
         assert!(is_met, "{statements:?}: {answers:?}");
     }
 }
+
+/// An update of a row that another session has written since the snapshot begins again with what the
+/// other has written, before its client is told anything.
+#[test]
+fn an_update_finds_what_others_have_written_since_its_transaction_began() {
+    for first in ["select n from t where id = 2", "update t set n = n + 1 where id = 2", "savepoint s"] {
+        let (world, places) =
+            begun(&["create table t (id int primary key, n int)", "insert into t values (1, 1), (2, 2)"]);
+        meanwhile(&world, &places, &["update t set n = n + 10 where id = 1"]);
+        let count = "select count(*) from generate_series(1, 2000)";
+        let update = "update t set n = n + 1 where id = 1 returning n";
+        let answers = ask_in(&world, &places, &["begin", first, count, update, "commit"]);
+        assert_eq!(answers[answers.len() - 3..], ["D 12", "C UPDATE 1", "C COMMIT"], "{first}");
+        let answers = ask_in(&world, &places, &["select sum(n) from t"]);
+        let sum = if first.starts_with("update") { "D 15" } else { "D 14" };
+        assert_eq!(answers[1], sum, "what was written before is written once");
+    }
+}
+
+/// A block that cannot be run again, since its client was told what is no longer so, is over. No
+/// savepoint leads back to what was there when that was found out.
+#[test]
+fn going_back_to_a_savepoint_saves_no_block_that_was_lost() {
+    let (world, places) = begun(&[
+        "create table t (id int primary key, n int)",
+        "insert into t values (1, 5)",
+        "create table u (id int primary key, n int)",
+        "insert into u values (1, 0)",
+        "create table log (n int)",
+    ]);
+    meanwhile(&world, &places, &["begin; update t set n = 10; update u set n = n + 1; commit"]);
+    let answers = ask_in(
+        &world,
+        &places,
+        &[
+            "begin",
+            "insert into log select n from t where id = 1 returning n",
+            "savepoint s",
+            "select count(*) from generate_series(1, 2000)",
+            "update u set n = n + 1 where id = 1",
+            "rollback to s",
+            "select 1",
+            "commit",
+            "select n from log",
+        ],
+    );
+    let met = answers.iter().position(|answer| answer.starts_with("E ERROR 40001"));
+    let rest = &answers[met.expect("the client was told 5")..];
+    assert_eq!(rest[1], "C ROLLBACK");
+    assert!(!rest.contains(&"C COMMIT".to_owned()), "{rest:?}");
+    assert_eq!(rest.last().map(String::as_str), Some("C SELECT 0"), "{rest:?}");
+}
