@@ -134,7 +134,7 @@ fn a_conflict_is_no_burden_to_the_next_transaction() {
     let changed = Rc::clone(&changes);
     *world.during.borrow_mut() = Box::new(move || {
         pauses.set(pauses.get() + 1);
-        if pauses.get() % 20 == 2 {
+        if pauses.get() % 160 == 2 {
             changed.set(changed.get() + 1);
             let answers = ask_in(&other, &others, &["update t set n = n + 1 where id = 5"]);
             assert_eq!(answers, ["C UPDATE 1"]);
