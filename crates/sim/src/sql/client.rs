@@ -272,7 +272,7 @@ impl<O: Observer> Turn<'_, O> {
             let done = self.in_block(&step).await;
             let goes_back = match &done {
                 Ok(()) => self.client.one_in(8),
-                // Conflicts end the block, whatever is undone, but not each client knows that.
+                // A conflict ends the block, whatever is undone, but not every client knows that.
                 Err(Stop::Refused(state)) => {
                     step.may_fail.contains(&&**state) || savepoint.is_some() && self.client.one_in(2)
                 }

@@ -130,8 +130,8 @@ impl<T> Data<T> {
         self.leaves_rows = true;
     }
 
-    /// A statement is over. What the transaction's statements have left behind is what they have
-    /// read and written, and perhaps more.
+    /// A statement has ended. If there are savepoints, deferred constraints or rows where nobody else
+    /// looks, its transaction's statements have left more than what they have read and written.
     pub(super) fn end_statement(&mut self) {
         let is_all = self.marks.is_empty() && self.loads.are_empty() && self.deferrals.are_none();
         if let Some(open) = &mut self.open {
@@ -212,7 +212,7 @@ impl<W: World> Session<'_, W> {
         Ok(())
     }
 
-    /// Goes on in a transaction in which all that the session's has done was done again.
+    /// Goes on in a transaction of the database in which all that has this trace was done.
     pub(super) fn go_on_in(
         &mut self,
         transaction: <W::Store as Store>::Transaction,
@@ -443,7 +443,8 @@ impl<W: World> Session<'_, W> {
         self.data.use_for(false);
     }
 
-    /// Gives up what is there in the database. The session's transaction cannot go on with nothing.
+    /// Gives up what is there in the database, and with it the session's transaction: all that is left
+    /// to it is to meet the conflict again, or to end.
     pub(super) async fn lose(&mut self) {
         self.abandon().await;
         self.data.lost = true;

@@ -5,7 +5,8 @@
 //! transaction, and if the client would get the same answers, byte by byte, then to the client it
 //! is as if nothing had happened: what it saw is true in the new transaction as well. So a session
 //! keeps what the statements of its transaction were and what it has answered, as long as there is
-//! not much of it.
+//! not much of it. Where it can, it [does again](super::trace) only what they have done in the
+//! database.
 //!
 //! Only if an answer is another one now does the client get a serialization failure. No statement
 //! is run again that has called a function which gives something else each time, such as
@@ -249,6 +250,7 @@ impl<W: World> Session<'_, W> {
         replayed
     }
 
+    /// The same, without what becomes of the transaction if it cannot be run again.
     async fn try_replay(&mut self, mut why: Conflict) -> Result<(), Stop> {
         let now_us = self.worked_us();
         let since_us = *self.journal.since_us.get_or_insert(now_us);

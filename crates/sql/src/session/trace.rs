@@ -9,12 +9,15 @@
 //! tables as well, whose descriptors lie among those that it has looked for.
 //!
 //! Statements cannot always be [run again](super::journal): a table was made, or rows were copied
-//! in. But all that a session does follows from what it has read. So if a transaction does not
-//! commit, another reads the same keys and ranges in the same order, with the same writes between
-//! them. If everything is as it was, that one stands for the first: it reads one state of the
-//! database, which could have given the first what it found, and its own commit is looked at as any
-//! other. What the session had added is there before it begins, so it is not in its way again. If
-//! anything is different, the conflict is the client's.
+//! in. Nor need they be run if nothing that they have read has changed. All that a session does
+//! follows from what it has read. So if a transaction does not commit, another reads the same keys
+//! and ranges in the same order, with the same writes between them. If everything is as it was, that
+//! one stands for the first: it reads one state of the database, which could have given the first
+//! what it found, and its own commit is looked at as any other. What the session had added is there
+//! before it begins, so it is not in its way again. If anything is different, statements that can be
+//! run again are, and otherwise the conflict is the client's. A transaction that is not over is done
+//! again as far as its statements have ended, and the one that has met the conflict is run in the
+//! new one.
 //!
 //! Example. `BEGIN`, `CREATE TABLE a`, `COPY a`, `COMMIT` reads the key of `a`'s descriptor, which
 //! is absent, and writes rows under 16384 by themselves, with a note. The note lies in the leaf

@@ -117,8 +117,8 @@ impl<W: World> Session<'_, W> {
         };
         let space = if *copied == 1 { Space::Copied } else { Space::Parted };
         // Nobody writes these rows any more, so they need not be read in the transaction that removes
-        // them. It begins where the last one has ended: keys that were removed stay for a while, and
-        // are passed in each scan.
+        // them. A scan goes on where the last one has ended, because it would pass all keys that were
+        // removed, which stay for a while.
         let low = self.sweep.from.clone().unwrap_or_else(|| prefix.to_vec());
         let range = Range { space, low, high: key::after_prefix(prefix), reverse: false };
         let (rows, rest) = self.scan_newest(range).await?;

@@ -553,7 +553,7 @@ impl<W: World> Session<'_, W> {
     }
 }
 
-/// Others may have written a row since the transaction began that has it now.
+/// The conflict of a transaction that has reserved a row which another has written since it began.
 fn outdated() -> Stop {
     Stop::Conflict("another transaction has written a row that was to be reserved".into())
 }
