@@ -194,6 +194,10 @@ pub trait Tasks: 'static {
     /// Lets the inbox be drained and other tasks run, then goes on.
     fn pause(&self) -> Pause;
 
+    /// Lets everything go first that is ready or arrives, and goes on when the shard has nothing
+    /// else to do, or has had for many passes. For work that nobody waits for within microseconds.
+    fn give_way(&self) -> Pause;
+
     /// Waits for a connection that was dealt to this shard; one task of a shard does. For ever, if
     /// nothing listens for it.
     fn accept(&self) -> Accept;

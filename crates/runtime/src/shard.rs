@@ -49,6 +49,10 @@ pub(crate) use sockets::{Attempt, Readiness, Sockets};
 /// Ready tasks that run between two looks into the inbox, at most.
 pub const TASKS_PER_PASS: usize = 8;
 
+/// Passes that find something else to do before a task that has given way runs all the same, so
+/// that it goes on, slowly, on a shard that is never idle.
+pub(crate) const PATIENCE: u32 = 16;
+
 /// Makes a task on the shard that will run it.
 pub(crate) type Start<N> = Box<dyn FnOnce(&ShardEnv<N>) -> Task + Send>;
 
@@ -130,6 +134,8 @@ pub(crate) struct PassSummary {
     pub(crate) messages: usize,
     /// Tasks polled.
     pub(crate) polls: usize,
+    /// How many of these had given way.
+    pub(crate) patient: usize,
     /// Requests of the shard's own tasks that the participant has handled, and waiting requests of
     /// any shard that it has handled again.
     pub(crate) handled: usize,
@@ -140,6 +146,12 @@ impl PassSummary {
     #[inline]
     pub(crate) fn idle(self) -> bool {
         self.messages == 0 && self.polls == 0
+    }
+
+    /// Whether there was nothing to do but what gives way to everything else.
+    #[inline]
+    pub(crate) fn has_time(self) -> bool {
+        self.messages == 0 && self.polls == self.patient
     }
 }
 
@@ -183,8 +195,18 @@ struct Parked<N: Messages> {
 struct Slot {
     /// `None` while the task is being polled.
     task: Option<Task>,
-    /// Whether it is in the ready queue.
-    ready: bool,
+    queue: Queue,
+}
+
+/// Where a task waits to be polled.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Queue {
+    /// Nowhere: it waits for something.
+    None,
+    Ready,
+    /// Among those that have given way. What wakes it meanwhile makes it ready, and leaves its
+    /// number there.
+    Patient,
 }
 
 struct Core<N: Participant> {
@@ -197,6 +219,9 @@ struct Core<N: Participant> {
     node: RefCell<N>,
     tasks: RefCell<Slab<Slot>>,
     ready: RefCell<VecDeque<TaskId>>,
+    patient: RefCell<VecDeque<TaskId>>,
+    /// Passes that had something else to do since a patient task has run.
+    passed_over: Cell<u32>,
     current: Cell<TaskId>,
     calls: RefCell<Slab<Call<N::Reply>>>,
     parked: RefCell<Slab<Option<Parked<N>>>>,
@@ -257,6 +282,8 @@ impl<N: Participant> ShardEnv<N> {
             node: RefCell::new(node),
             tasks: RefCell::default(),
             ready: RefCell::default(),
+            patient: RefCell::default(),
+            passed_over: Cell::new(0),
             current: Cell::new(0),
             calls: RefCell::default(),
             parked: RefCell::default(),
@@ -286,7 +313,7 @@ impl<N: Participant> ShardEnv<N> {
     /// One pass.
     pub(crate) fn pass(&self, outside: &mut impl Outside<N>) -> PassSummary {
         let core = &*self.core;
-        let mut worked = PassSummary { messages: 0, polls: 0, handled: 0 };
+        let mut worked = PassSummary { messages: 0, polls: 0, patient: 0, handled: 0 };
         // Drain the inbox.
         while let Some(batch) = outside.arrived() {
             worked.messages += batch.messages.len();
@@ -307,6 +334,12 @@ impl<N: Participant> ShardEnv<N> {
             self.poll(id);
             self.redo_released();
         }
+        if let Some(id) = self.patient(worked.idle()) {
+            worked.polls += 1;
+            worked.patient += 1;
+            self.poll(id);
+            self.redo_released();
+        }
         self.send_outgoing();
         self.flush(outside);
         worked.handled = core.handled.take();
@@ -315,7 +348,7 @@ impl<N: Participant> ShardEnv<N> {
 
     /// Whether tasks are ready to run.
     pub(crate) fn is_ready(&self) -> bool {
-        !self.core.ready.borrow().is_empty()
+        !self.core.ready.borrow().is_empty() || !self.core.patient.borrow().is_empty()
     }
 
     /// When the next timer is due, or the participant needs a pass, by the shard's clock.
@@ -568,9 +601,28 @@ impl<N: Participant> ShardEnv<N> {
         self.core.wake_task(id);
     }
 
+    /// The next task that has given way, if the pass has had nothing to do or many passes have had
+    /// something.
+    fn patient(&self, idle: bool) -> Option<TaskId> {
+        let core = &*self.core;
+        let mut patient = core.patient.borrow_mut();
+        if patient.is_empty() {
+            return None;
+        }
+        let passed_over = core.passed_over.get() + 1;
+        if !idle && passed_over < PATIENCE {
+            core.passed_over.set(passed_over);
+            return None;
+        }
+        core.passed_over.set(0);
+        let tasks = core.tasks.borrow();
+        std::iter::from_fn(|| patient.pop_front())
+            .find(|&id| tasks.get(id).is_some_and(|slot| slot.queue == Queue::Patient))
+    }
+
     fn poll(&self, id: TaskId) {
         let Some(mut task) = self.core.tasks.borrow_mut().get_mut(id).and_then(|slot| {
-            slot.ready = false;
+            slot.queue = Queue::None;
             slot.task.take()
         }) else {
             return;
@@ -606,10 +658,19 @@ impl<N: Participant> ShardEnv<N> {
 impl<N: Participant> Core<N> {
     fn wake_task(&self, id: TaskId) {
         if let Some(slot) = self.tasks.borrow_mut().get_mut(id)
-            && !slot.ready
+            && slot.queue != Queue::Ready
         {
-            slot.ready = true;
+            slot.queue = Queue::Ready;
             self.ready.borrow_mut().push_back(id);
+        }
+    }
+
+    fn let_wait(&self, id: TaskId) {
+        if let Some(slot) = self.tasks.borrow_mut().get_mut(id)
+            && slot.queue == Queue::None
+        {
+            slot.queue = Queue::Patient;
+            self.patient.borrow_mut().push_back(id);
         }
     }
 }

@@ -81,6 +81,10 @@ impl World for Here {
         self.shard.pause().await;
     }
 
+    async fn give_way(&self) {
+        self.shard.give_way().await;
+    }
+
     async fn sleep(&self, us: u64) {
         self.shard.sleep(us.min(SLEEP_US_MAX) * 1_000).await;
     }

@@ -320,6 +320,7 @@ impl Store for ShardStore {
         &self,
         transaction: &mut Transaction,
         range: Range,
+        most: usize,
     ) -> Result<(Vec<Pair>, Option<Range>), Failure> {
         let Range { space, low, high, reverse } = range;
         let low = key(&low, BOUND_MAX)?;
@@ -329,7 +330,8 @@ impl Store for ShardStore {
         }
         self.note(transaction, || self.shards_of(space, &low, high.as_ref()));
         let order = if reverse { Order::Descending } else { Order::Ascending };
-        let scan = Scan { column: self.table(space).row(), low, high, limit: usize::MAX, order };
+        let scan = Scan { column: self.table(space).row(), low, high, limit: most, order };
+        let mut behind = scan.clone();
         let (rows, rest) = self
             .operate(transaction, |mut held| async move {
                 let (shard, handle) = held.parts();
@@ -337,6 +339,14 @@ impl Store for ShardStore {
                 (held, batch)
             })
             .await?;
+        let rest = match rows.last() {
+            // A scan ends at its limit.
+            Some((last, _)) if rows.len() >= most => {
+                behind.go_on_behind(last);
+                Some(behind)
+            }
+            _ => rest,
+        };
         let pairs = rows.into_iter().map(|(key, value)| (key.to_bytes(), value)).collect();
         let rest = rest.map(|Scan { low, high, .. }| Range {
             space,

@@ -70,7 +70,7 @@ async fn all(
 ) -> Result<Vec<Pair>, Failure> {
     let (mut pairs, mut rest) = (Vec::new(), Some(range));
     while let Some(range) = rest {
-        let (some, more) = store.scan(transaction, range).await?;
+        let (some, more) = store.scan(transaction, range, usize::MAX).await?;
         pairs.extend(some);
         rest = more;
     }

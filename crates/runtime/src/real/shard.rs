@@ -83,9 +83,8 @@ impl<N: Participant> Shard<N> {
         Shard { env, process: Process { place, peers: peers.clone(), disk, links } }
     }
 
-    /// Makes a pass. Returns true if there was nothing to do and nothing is left: the end of a pass
-    /// may have woken a task.
-    fn pass(&mut self, now_ns: u64) -> bool {
+    /// Makes a pass.
+    fn pass(&mut self, now_ns: u64) -> Did {
         if let Some(links) = &mut self.process.links {
             links.turn(&self.env, now_ns);
         }
@@ -93,8 +92,23 @@ impl<N: Participant> Shard<N> {
         if let Some(links) = &mut self.process.links {
             links.write(&self.env);
         }
-        worked.idle() && !self.env.is_ready()
+        // The end of a pass may have woken a task.
+        match (worked.idle(), worked.has_time()) {
+            (true, _) if !self.env.is_ready() => Did::Nothing,
+            (false, true) => Did::Patience,
+            _ => Did::Work,
+        }
     }
+}
+
+/// What a thread had to do in a pass, in the order of how soon the next is needed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Did {
+    /// Nothing, and nothing is left.
+    Nothing,
+    /// Only what gives way to everything else.
+    Patience,
+    Work,
 }
 
 /// The shards of a thread.
@@ -106,15 +120,15 @@ struct Residents<N: Participant> {
 }
 
 impl<N: Participant> Residents<N> {
-    /// Makes a pass of each shard. Returns true if there was nothing to do.
+    /// Makes a pass of each shard.
     #[inline]
-    fn pass(&mut self) -> bool {
+    fn pass(&mut self) -> Did {
         let now_ns = self.ask();
-        let mut idle = true;
+        let mut did = Did::Nothing;
         for shard in &mut self.shards {
-            idle &= shard.pass(now_ns);
+            did = did.max(shard.pass(now_ns));
         }
-        idle
+        did
     }
 
     fn links(&self) -> Option<&Links<N>> {
@@ -226,8 +240,12 @@ pub(super) fn run<N: Participant>(
     let mut idle_since: Option<u64> = None;
     let mut spin_ns = SPIN_NS;
     while !peers.stop.load(SeqCst) {
-        if !residents.pass() {
+        let did = residents.pass();
+        if did != Did::Nothing {
             idle_since = None;
+            if did == Did::Patience {
+                residents.spin(true);
+            }
             continue;
         }
         let now = residents.shards[0].env.clock().0;
@@ -254,9 +272,12 @@ pub(super) fn run<N: Participant>(
 mod tests {
     use std::cell::Cell;
     use std::rc::Rc;
+    use std::task::Poll;
 
     use super::super::Runtime;
     use super::*;
+    use crate::TASKS_PER_PASS;
+    use crate::shard::PATIENCE;
     use crate::{Env, Handled, Messages};
     use plimsoll_types::Ticket;
 
@@ -350,6 +371,70 @@ mod tests {
             env.clock().0 - before.0
         });
         assert!(passed >= 50_000);
+    }
+
+    /// A task that gives way `times` times, and how often it has.
+    fn patient(env: &ShardEnv<Till>, times: usize) -> Rc<Cell<usize>> {
+        let given = Rc::new(Cell::new(0));
+        let (counter, inner) = (given.clone(), env.clone());
+        env.spawn(async move {
+            for _ in 0..times {
+                inner.give_way().await;
+                counter.set(counter.get() + 1);
+            }
+        });
+        given
+    }
+
+    #[test]
+    fn a_task_that_gives_way_goes_on_slowly_beside_others_and_at_once_when_they_are_done() {
+        let runtime = start(1);
+        let (beside, after) = runtime.run_on(ShardId(0), |env| async move {
+            let given = patient(&env, 100);
+            for _ in 0..10 * PATIENCE as usize * TASKS_PER_PASS {
+                env.pause().await;
+            }
+            let beside = given.get();
+            while given.get() < 100 {
+                env.sleep(1_000).await;
+            }
+            (beside, given.get())
+        });
+        assert!((9..=10).contains(&beside), "{beside}");
+        assert_eq!(after, 100);
+    }
+
+    #[test]
+    fn what_a_task_waits_for_while_it_gives_way_wakes_it_as_soon_as_any_other() {
+        let runtime = start(1);
+        let passes = runtime.run_on(ShardId(0), |env| async move {
+            let passes = Rc::new(Cell::new(0));
+            let (counter, inner) = (passes.clone(), env.clone());
+            env.spawn(async move {
+                for _ in 0..100 * PATIENCE {
+                    inner.pause().await;
+                    counter.set(counter.get() + 1);
+                }
+            });
+            // It has given way when the answer comes.
+            let answered = env.call(ShardId(0), Request::Take(1));
+            let mut answered = std::pin::pin!(answered);
+            let mut way = std::pin::pin!(env.give_way());
+            env.spawn({
+                let env = env.clone();
+                async move {
+                    env.pause().await;
+                    env.send(ShardId(0), Request::Put(1));
+                }
+            });
+            std::future::poll_fn(|context| match answered.as_mut().poll(context) {
+                Poll::Ready(_) => Poll::Ready(()),
+                Poll::Pending => way.as_mut().poll(context).map(|()| panic!("the answer came first")),
+            })
+            .await;
+            passes.get()
+        });
+        assert!(passes < PATIENCE, "{passes}");
     }
 
     #[test]

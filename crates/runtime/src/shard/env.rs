@@ -13,7 +13,7 @@ use std::task::{Context, Poll};
 
 use plimsoll_types::{ShardId, Timestamp};
 
-use super::{Call, Core, Message, Pending, ShardEnv, Slot, Sockets, Start, TaskId, Transfer};
+use super::{Call, Core, Message, Pending, Queue, ShardEnv, Slot, Sockets, Start, TaskId, Transfer};
 use crate::disk::{Desk, DiskError, Operation, Outcome, Submitted};
 use crate::env::{Task, Tasks};
 use crate::stream::{Accept, Detached, Host, Stream};
@@ -102,6 +102,9 @@ pub(crate) trait Executor {
     /// Polls the present task again in a later pass.
     fn wake(&self);
 
+    /// Polls the present task again when there is nothing else to do, or there has been for long.
+    fn give_way(&self);
+
     /// Polls the present task again when the clock has reached a time in Unix nanoseconds.
     fn wake_at(&self, due: u64);
 
@@ -124,6 +127,10 @@ impl<N: Participant> Executor for Core<N> {
         self.wake_task(self.current.get());
     }
 
+    fn give_way(&self) {
+        self.let_wait(self.current.get());
+    }
+
     fn wake_at(&self, due: u64) {
         self.timers.borrow_mut().push(Reverse((due, self.current.get())));
     }
@@ -141,12 +148,12 @@ impl<N: Participant> Executor for Core<N> {
     }
 }
 
-/// Lets other tasks run: [`Tasks::pause`]. The default is over at once.
+/// Lets other tasks run: [`Tasks::pause`] and [`Tasks::give_way`]. The default is over at once.
 #[derive(Default)]
 #[must_use = "a pause has no effect unless it is awaited"]
 pub struct Pause {
-    /// None once the pause has begun.
-    executor: Option<Rc<dyn Executor>>,
+    /// And whether the task gives way; none once the pause has begun.
+    executor: Option<(Rc<dyn Executor>, bool)>,
 }
 
 impl Future for Pause {
@@ -154,8 +161,11 @@ impl Future for Pause {
 
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
         match self.executor.take() {
-            Some(executor) => {
-                executor.wake();
+            Some((executor, gives_way)) => {
+                match gives_way {
+                    true => executor.give_way(),
+                    false => executor.wake(),
+                }
                 Poll::Pending
             }
             None => Poll::Ready(()),
@@ -288,7 +298,11 @@ impl<N: Participant> Tasks for ShardEnv<N> {
     }
 
     fn pause(&self) -> Pause {
-        Pause { executor: Some(self.core.clone()) }
+        Pause { executor: Some((self.core.clone(), false)) }
+    }
+
+    fn give_way(&self) -> Pause {
+        Pause { executor: Some((self.core.clone(), true)) }
     }
 
     fn accept(&self) -> Accept {
@@ -302,7 +316,7 @@ impl<N: Participant> Tasks for ShardEnv<N> {
     }
 
     fn start(&self, task: Task) {
-        let id = self.core.tasks.borrow_mut().insert(Slot { task: Some(task), ready: true });
+        let id = self.core.tasks.borrow_mut().insert(Slot { task: Some(task), queue: Queue::Ready });
         self.core.ready.borrow_mut().push_back(id);
     }
 }

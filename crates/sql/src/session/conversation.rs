@@ -73,6 +73,8 @@ pub(super) struct Session<'a, W: World> {
     pub(super) timeout_us: Option<i64>,
     /// What is left to work with until the session lets others run.
     pub(super) fuel: Fuel,
+    /// How often the statement at hand has let others run.
+    pub(super) turns: u32,
     /// The generation of settings that both were made from.
     generation: u64,
     /// When the message arrived that is being carried out, in microseconds since 2000.
@@ -186,6 +188,7 @@ impl<'a, W: World> Session<'a, W> {
             portals: BTreeMap::new(),
             cursors: BTreeMap::new(),
             statement_us: 0,
+            turns: 0,
             waited_us: 0,
             waited_before_us: 0,
             begun: None,
@@ -377,6 +380,7 @@ impl<'a, W: World> Session<'a, W> {
     /// A statement begins: there is a transaction, and what is made from settings is up to date.
     pub(super) fn start(&mut self) {
         self.has_called_volatile.set(false);
+        self.turns = 0;
         self.waited_before_us = self.waited_us;
         self.transaction.start(&self.settings, self.statement_us);
         let generation = self.settings.generation();

@@ -309,25 +309,38 @@ impl<W: World> Session<'_, W> {
     pub(super) async fn scan_newest(&self, range: Range) -> Result<(Vec<Pair>, Option<Range>), Failure> {
         let store = self.world.store();
         let mut newest = store.begin(true).await?;
-        let found = store.scan(&mut newest, range).await;
+        let found = store.scan(&mut newest, range, usize::MAX).await;
         store.rollback(newest).await;
         found
     }
 
     /// Reads the first pairs of a range.
     pub(super) async fn scan(&mut self, range: Range) -> Result<(Vec<Pair>, Option<Range>), Stop> {
+        self.scan_some(range, usize::MAX).await
+    }
+
+    /// The same, `most` pairs at most. Those of a table that nobody else can see may be more.
+    pub(super) async fn scan_some(
+        &mut self,
+        range: Range,
+        most: usize,
+    ) -> Result<(Vec<Pair>, Option<Range>), Stop> {
         self.open().await?;
         if self.data.loads.has(range.space, &range.low) {
             return self.scan_loaded(range).await;
         }
         self.data.has_read();
-        self.scan_open(range).await
+        self.scan_open(range, most).await
     }
 
     /// The same in the transaction that is open.
-    pub(super) async fn scan_open(&mut self, range: Range) -> Result<(Vec<Pair>, Option<Range>), Stop> {
+    pub(super) async fn scan_open(
+        &mut self,
+        range: Range,
+        most: usize,
+    ) -> Result<(Vec<Pair>, Option<Range>), Stop> {
         let Some(open) = &mut self.data.open else { return Err(confused().into()) };
-        let found = self.world.store().scan(&mut open.transaction, range.clone()).await;
+        let found = self.world.store().scan(&mut open.transaction, range.clone(), most).await;
         if let Ok(found) = &found {
             open.trace.scanned(range, found);
         }

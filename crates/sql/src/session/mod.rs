@@ -160,6 +160,11 @@ pub trait World {
     /// Lets others run.
     fn pause(&self) -> impl Future<Output = ()>;
 
+    /// Lets everything else go first that others wait for.
+    fn give_way(&self) -> impl Future<Output = ()> {
+        self.pause()
+    }
+
     /// Waits for some microseconds.
     fn sleep(&self, us: u64) -> impl Future<Output = ()>;
 }

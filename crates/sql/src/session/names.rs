@@ -150,7 +150,7 @@ impl<W: World> Session<'_, W> {
         let mut left = Some(Range { space: Space::Copied, low, high, reverse: false });
         let mut relations = Vec::new();
         while let Some(range) = left.take() {
-            let (pairs, rest) = self.scan_open(range).await?;
+            let (pairs, rest) = self.scan_open(range, usize::MAX).await?;
             for (_, value) in pairs {
                 relations.push(Relation::from_bytes(&value)?);
             }

@@ -26,6 +26,9 @@ use crate::{SqlError, SqlState};
 /// Units of work between two pauses: some 30 µs, so that others who have little to do seldom wait long.
 pub(super) const UNITS_PER_TURN: u32 = 32;
 
+/// Turns after which a statement is a long one: some half a millisecond.
+const SHORT_TURNS: u32 = 16;
+
 /// Bytes of a statement whose analysis takes about as long as a unit of work.
 const BYTES_PER_UNIT: usize = 16;
 
@@ -228,8 +231,7 @@ impl<W: World> Session<'_, W> {
 
     /// Lets others run, and looks whether the statement is to go on.
     pub(super) async fn pause_inside(&mut self) -> Result<(), Stop> {
-        self.world.pause().await;
-        self.fuel.refill();
+        self.let_others_run().await;
         Ok(self.check_time(self.deadline_us())?)
     }
 
@@ -375,9 +377,18 @@ impl<W: World> Session<'_, W> {
         if line.due {
             line.flush().await?;
         }
-        self.world.pause().await;
-        self.fuel.refill();
+        self.let_others_run().await;
         Ok(())
+    }
+
+    /// Lets others run. A long statement gives way to shorter ones.
+    async fn let_others_run(&mut self) {
+        self.turns = self.turns.saturating_add(1);
+        match self.turns > SHORT_TURNS {
+            true => self.world.give_way().await,
+            false => self.world.pause().await,
+        }
+        self.fuel.refill();
     }
 
     /// Burns what it takes to understand a statement.

@@ -249,7 +249,7 @@ impl Trace {
                 Deed::Scanned(range, hash) => {
                     let (mut again, mut left) = (Sha256::new(), Some(range.clone()));
                     while let Some(range) = left {
-                        let (pairs, rest) = store.scan(&mut transaction, range).await?;
+                        let (pairs, rest) = store.scan(&mut transaction, range, usize::MAX).await?;
                         add(&mut again, &pairs);
                         left = rest;
                         world.pause().await;

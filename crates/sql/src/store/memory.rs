@@ -114,7 +114,9 @@ impl Store for Memory {
         &self,
         transaction: &mut Transaction,
         range: Range,
+        most: usize,
     ) -> Result<(Vec<Pair>, Option<Range>), Failure> {
+        let most = most.min(BATCH);
         if is_empty(&range) {
             return Ok((Vec::new(), None));
         }
@@ -125,11 +127,11 @@ impl Store for Memory {
         all.extend(transaction.writes.range(bounds(&range)).map(|(place, value)| (place, value.as_ref())));
         let pair = |(place, value): (&Place, Option<&Vec<u8>>)| Some((place.1.clone(), value?.clone()));
         let mut pairs: Vec<Pair> = match range.reverse {
-            false => all.into_iter().filter_map(pair).take(BATCH + 1).collect(),
-            true => all.into_iter().rev().filter_map(pair).take(BATCH + 1).collect(),
+            false => all.into_iter().filter_map(pair).take(most + 1).collect(),
+            true => all.into_iter().rev().filter_map(pair).take(most + 1).collect(),
         };
-        let more = pairs.len() > BATCH;
-        pairs.truncate(BATCH);
+        let more = pairs.len() > most;
+        pairs.truncate(most);
         let left = pairs.last().filter(|_| more).map(|(key, _)| match range.reverse {
             false => Range { low: [key.as_slice(), &[0]].concat(), ..range.clone() },
             true => Range { high: Some(key.clone()), ..range.clone() },

@@ -83,12 +83,13 @@ pub trait Store {
         keys: &[Vec<u8>],
     ) -> impl Future<Output = Result<Vec<Option<Vec<u8>>>, Failure>>;
 
-    /// The first pairs of a range, at least one unless it is empty, and what is left of it; none at
-    /// its end.
+    /// The first pairs of a range, at least one unless it is empty, and `most` at most, which is not
+    /// 0; and what is left of it, none at its end.
     fn scan(
         &self,
         transaction: &mut Self::Transaction,
         range: Range,
+        most: usize,
     ) -> impl Future<Output = Result<(Vec<Pair>, Option<Range>), Failure>>;
 
     /// Writes values, or deletes them, in this order.

@@ -37,8 +37,9 @@ use crate::session::{Stop, World};
 use crate::store::Range;
 use crate::{Severity, SqlError, SqlState};
 
-/// Rows whose entries are put in one transaction at most.
-const ROWS_MAX: usize = 1024;
+/// Rows whose entries are put in one transaction at most: each shard has to do with them for some
+/// 50 µs at a time, for which others wait.
+const ROWS_MAX: usize = 32;
 
 /// How often rows are tried whose writers were first each time.
 const TRIES_MAX: u32 = 1000;
@@ -137,7 +138,7 @@ impl<W: World> Session<'_, W> {
         while let Some(range) = left.take() {
             left = self.fill(&table, place_of(&table, id)?, range, usize::MAX).await?;
             self.check_time(self.deadline_us())?;
-            self.world.pause().await;
+            self.world.give_way().await;
         }
         let mut table = table;
         ready(&mut table, id);
@@ -180,7 +181,7 @@ impl<W: World> Session<'_, W> {
                 Err(stop) => return Err(stop),
             }
             self.check_time(self.deadline_us())?;
-            self.world.pause().await;
+            self.world.give_way().await;
         }
     }
 
@@ -227,15 +228,10 @@ impl<W: World> Session<'_, W> {
         limit: usize,
     ) -> Result<Option<Range>, Stop> {
         let index = table.indexes.get(place).ok_or_else(confused)?;
-        let (mut pairs, mut left) = match planted(Mutant::IndexFromOldRows) {
+        let (pairs, left) = match planted(Mutant::IndexFromOldRows) {
             true => self.scan_newest(range.clone()).await?,
-            false => self.scan(range.clone()).await?,
+            false => self.scan_some(range.clone(), limit).await?,
         };
-        if pairs.len() > limit {
-            let next = pairs.get(limit).map(|(key, _)| key.clone()).ok_or_else(confused)?;
-            pairs.truncate(limit);
-            left = Some(Range { low: next, ..range });
-        }
         let mut fresh = BTreeMap::new();
         for (key, value) in pairs {
             let row = stored_row(table, &key, &value)?;

@@ -87,7 +87,7 @@ impl<W: World> Session<'_, W> {
     /// Removes some of the rows that have been left. If the database is out of reach for long, all stay
     /// until the next table is dropped.
     async fn sweep_some(&mut self) {
-        self.world.pause().await;
+        self.world.give_way().await;
         match self.try_sweep_some().await {
             Ok(()) => self.sweep.failures = 0,
             // Another session removes them at the same time, and perhaps others than these.

@@ -17,7 +17,7 @@ fn there(store: &Memory) -> Vec<Pair> {
         while let Some(range) = left {
             let (pairs, rest) = block_on(async {
                 let mut reading = store.begin(true).await.expect("there is memory");
-                store.scan(&mut reading, range).await.expect("there is memory")
+                store.scan(&mut reading, range, usize::MAX).await.expect("there is memory")
             });
             all.extend(pairs);
             left = rest;

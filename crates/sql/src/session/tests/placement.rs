@@ -11,7 +11,7 @@ fn parts(queries: &[&str]) -> (Vec<String>, Vec<u8>) {
     let all = Range { space: Space::Parted, low: vec![0, 0, 64, 0], high: None, reverse: false };
     let (pairs, _) = block_on(async {
         let mut reading = world.store.begin(true).await.expect("there is memory");
-        world.store.scan(&mut reading, all).await.expect("there is memory")
+        world.store.scan(&mut reading, all, usize::MAX).await.expect("there is memory")
     });
     (answers, pairs.iter().map(|(key, _)| key[4]).collect())
 }

@@ -313,6 +313,10 @@ impl Tasks for Alone {
         Pause::default()
     }
 
+    fn give_way(&self) -> Pause {
+        Pause::default()
+    }
+
     fn accept(&self) -> Accept {
         unreachable!("nothing here has connections")
     }

@@ -365,6 +365,10 @@ impl Tasks for Deaf {
         Pause::default()
     }
 
+    fn give_way(&self) -> Pause {
+        Pause::default()
+    }
+
     fn accept(&self) -> Accept {
         unreachable!("nothing here has connections")
     }
