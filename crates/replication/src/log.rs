@@ -40,7 +40,7 @@
 use plimsoll_runtime::{Disk, DiskError, DiskFault, FileName, SECTOR};
 use plimsoll_types::wire::Malformed;
 
-use crate::disk::{PIECE, TRIES, patiently};
+use crate::disk::{TRIES, patiently};
 use crate::entries::{Entries, PREFIX, first};
 use crate::format::{
     BATCH_HEADER, BODY_MAX, Batch, Link, Position, SEGMENT_HEADER, SegmentHeader, log_name, seed, spare_name,
@@ -52,6 +52,9 @@ use crate::{Identity, LogError};
 
 /// Length of a piece of a long entry below which it is not worth a batch, in bytes.
 const PART_MIN: usize = 512;
+
+/// Zeros that are written to a spare between two syncs at most, in bytes.
+const ZEROS: usize = 1 << 20;
 
 /// Settings of a log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -100,6 +103,8 @@ pub struct Log {
     segments: Vec<Segment>,
     /// Numbers of the spares, which are on disk with their names.
     spares: Vec<u64>,
+    /// The number of a spare that has zeros up to an offset.
+    unfinished: Option<(u64, usize)>,
     /// The number of the next spare.
     next_spare: u64,
     /// No segment has had a larger sequence.
@@ -173,6 +178,7 @@ impl Log {
             segment_bytes,
             segments,
             spares: Vec::new(),
+            unfinished: None,
             next_spare,
             last,
             head,
@@ -223,8 +229,7 @@ impl Log {
         let pieces = split(entries.buffer(), room, self.segment_bytes - SEGMENT_HEADER);
         let begun = pieces.iter().filter(|piece| piece.begins).count();
         while self.spares.len() < begun {
-            let spare = self.make_spare().await?;
-            self.spares.push(spare);
+            self.go_on_with_spare(self.segment_bytes).await?;
         }
         let (mut head, mut written) = (self.head, false);
         for piece in &pieces {
@@ -297,9 +302,11 @@ impl Log {
 
     /// Begins a segment: its file has its name when this returns, and its header is in `out`.
     async fn begin(&mut self, first: Link, out: &mut Vec<u8>) -> Result<(), DiskError> {
-        let spare = match self.spares.pop() {
-            Some(spare) => spare_name(spare),
-            None => spare_name(self.make_spare().await?),
+        let spare = loop {
+            match self.spares.pop() {
+                Some(spare) => break spare_name(spare),
+                None => self.go_on_with_spare(self.segment_bytes).await?,
+            }
         };
         self.last += 1;
         let (sequence, file) = (self.last, log_name(self.last));
@@ -357,21 +364,22 @@ impl Log {
     /// on disk, its name too. An append that needs a segment and finds no spare makes one itself,
     /// which takes as long as it takes to write a segment.
     pub async fn prepare_spare(&mut self) -> Result<(), LogError> {
-        if self.spares.is_empty() {
-            let spare = self.make_spare().await?;
-            self.spares.push(spare);
+        while self.spares.is_empty() {
+            self.go_on_with_spare(self.segment_bytes).await?;
         }
         Ok(())
     }
 
-    /// Makes sure that half a segment has room for what comes next, or a spare does. If that fails,
-    /// what is left of the segment is a reserve for what must be written even to a full disk.
+    /// Sees to it that there is a spare when the last quarter of a segment is begun. Once half of it
+    /// is used, each call writes some of the spare, so that no append waits for all of it. If that
+    /// fails, what is left of the segment is a reserve for what must be written even to a full disk.
     pub async fn reserve(&mut self) -> Result<(), LogError> {
-        let left = self.head.offset.map_or(0, |offset| self.segment_bytes - offset);
-        match left < self.segment_bytes / 2 {
-            true => self.prepare_spare().await,
-            false => Ok(()),
+        let half = self.segment_bytes / 2;
+        let used = self.head.offset.unwrap_or(self.segment_bytes);
+        if used > half && self.spares.is_empty() {
+            self.go_on_with_spare((used - half).saturating_mul(4)).await?;
         }
+        Ok(())
     }
 
     fn new_spare(&mut self) -> u64 {
@@ -379,23 +387,34 @@ impl Log {
         self.next_spare - 1
     }
 
-    async fn make_spare(&mut self) -> Result<u64, DiskError> {
-        let number = self.new_spare();
+    /// Writes zeros to a new spare, from where the last call ended until it has this many bytes or
+    /// is whole.
+    async fn go_on_with_spare(&mut self, bytes: usize) -> Result<(), DiskError> {
+        let (number, mut offset) = self.unfinished.take().unwrap_or_else(|| (self.new_spare(), 0));
         let (disk, file) = (&self.disk, spare_name(number));
-        let made = async {
-            for offset in (0..self.segment_bytes).step_by(PIECE) {
-                let piece = vec![0; PIECE.min(self.segment_bytes - offset)];
+        let written = async {
+            while offset < bytes.min(self.segment_bytes) {
+                let piece = vec![0; ZEROS.min(self.segment_bytes - offset)];
+                let end = offset + piece.len();
                 let (write, sync) = (disk.write(file, offset as u64, piece), disk.sync(file));
                 write.await?;
                 sync.await?;
+                offset = end;
             }
-            disk.sync_directory().await
+            match offset < self.segment_bytes {
+                true => Ok(()),
+                false => disk.sync_directory().await,
+            }
         };
-        if let Err(error) = made.await {
+        if let Err(error) = written.await {
             let _ = disk.remove(file).await;
             return Err(error);
         }
-        Ok(number)
+        match offset < self.segment_bytes {
+            true => self.unfinished = Some((number, offset)),
+            false => self.spares.push(number),
+        }
+        Ok(())
     }
 }
 

@@ -2,7 +2,8 @@
 //! the shard's passes append (`shard/durable.rs`).
 //!
 //! One write and sync is under way at a time; entries that are appended meanwhile are the next
-//! write. So the more transactions there are, the more of them share a sync.
+//! write. So the more transactions there are, the more of them share a sync. If nothing waits for
+//! the disk (`shard/cut.rs`), entries are written when there are many or the oldest is 5 ms old.
 
 use std::time::Duration;
 
@@ -17,6 +18,8 @@ use crate::rounds;
 /// How long the task waits before it reads again what could not be read, or writes again what could
 /// not be written, in nanoseconds.
 const RETRY_NS: u64 = 100_000_000;
+/// How often the task looks whether it may still wait for more to write, in nanoseconds.
+const GATHERING_NS: u64 = 1_000_000;
 /// How long a shard that comes back waits before it asks the others again, in nanoseconds.
 const AGAIN_NS: u64 = 2_000_000;
 /// How far a clock is behind a shard's ceiling after a restart at most, in nanoseconds, unless it
@@ -36,7 +39,12 @@ pub(crate) fn begins<P: Protocol, E: Env<P>>(env: &E) {
             let reserve = log.reserve().await;
             env.local(|node| node.base().note_reserve(reserve.as_ref().err().map(LogError::to_string)));
             match reserve {
-                Ok(()) => env.appended().await,
+                Ok(()) => {
+                    env.appended().await;
+                    while env.local(|node| node.base().may_gather()) {
+                        env.sleep(GATHERING_NS).await;
+                    }
+                }
                 Err(_) => env.sleep(RETRY_NS).await,
             }
             if !write(&env, &mut log).await {

@@ -44,8 +44,8 @@ use plimsoll_types::{ColumnGroup, Key, Moved, ShardId, TableId, TableSpec, Times
 use crate::ballot::{Changed, Doubt, State};
 use crate::base::Base;
 use crate::journal::{
-    Arrival, Ballot, CEILING_NS, Cut, Journal, LockedKeys, LogStatus, LoggedInstall, RESERVED, Record,
-    WriteRecord,
+    Arrival, Ballot, CEILING_NS, Cut, GATHER_BYTES, GATHER_NS, Journal, LockedKeys, LogStatus, LoggedInstall,
+    RESERVED, Record, WriteRecord,
 };
 use crate::locks::Locks;
 use crate::timestamp::Scheme;
@@ -127,6 +127,18 @@ impl<S: Scheme> Base<S> {
         self.journal.as_mut().map(|journal| (take(&mut journal.entries), journal.sealed)).unwrap_or_default()
     }
 
+    /// Whether entries may wait for others before they are written: nothing waits for them, they
+    /// are young, and they are few.
+    pub(crate) fn may_gather(&mut self) -> bool {
+        let now = self.votes.clock();
+        self.journal.as_ref().is_some_and(|journal| {
+            let young = |cut: &Cut| cut.behind.is_some_and(|since| now.0 < since.0 + GATHER_NS);
+            let bytes = journal.entries.bytes();
+            bytes < GATHER_BYTES
+                && journal.cut.as_ref().is_some_and(|cut| young(cut) && !cut.waits(journal.stable, now))
+        })
+    }
+
     /// The state of the log.
     #[inline]
     pub(crate) fn logged(&mut self) -> Logged {
@@ -195,8 +207,7 @@ impl<S: Scheme> Base<S> {
             return;
         }
         journal.largest.raise(stamp);
-        let record = Record::Install { txn, column: at.column, key, stamp, value: value.map(<[u8]>::to_vec) };
-        journal.push(&record);
+        Record::encode_install(txn, at.column, &key, stamp, value, &mut journal.records);
     }
 
     /// Loads a row, and logs it.
