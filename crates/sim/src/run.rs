@@ -658,12 +658,14 @@ fn sessions(plan: &Plan, recorder: Option<Recorder>) -> Outcome {
     let mut setting = Setting::new(plan, sql::tables(), ProtocolOptions::default(), recorder);
     let nodes = sql::Nodes::new(plan, setting.shards);
     let (nodes, keys) = (Rc::new(nodes), plan.keys);
-    let first = nodes.patient();
-    let made = setting.run_on(ShardId(0), move |shard| sql::set_up(shard, first, keys));
-    let unmade = match made {
-        Some(made) => made.err(),
-        None => Some("the statements that make the tables are not answered".to_owned()),
-    };
+    let first = Rc::new(nodes.patient());
+    let unmade = sql::first_statements(keys).into_iter().find_map(|text| {
+        let (node, asked) = (first.clone(), text.clone());
+        match setting.run_on(ShardId(0), move |shard| sql::set_up(shard, node, asked)) {
+            Some(made) => made.err(),
+            None => Some(format!("a statement that makes the tables is not answered: {text}")),
+        }
+    });
     if let Some(why) = unmade {
         return judge::judge(plan, setting, ClientResults::default(), Some(why), &mut |_, _, _| ());
     }

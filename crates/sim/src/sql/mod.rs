@@ -175,7 +175,7 @@ impl Nodes {
 /// The statements that make the tables, with accounts and parents below `keys`, and of the lists
 /// below it those with even numbers. Each changes nothing if it was carried out before. Who sees the
 /// lists, which come last, sees all.
-fn first_statements(keys: u64) -> [String; 11] {
+pub(crate) fn first_statements(keys: u64) -> [String; 11] {
     let last = keys - 1;
     [
         "create table if not exists account (id int primary key, balance int not null, zone int not null)"
@@ -202,17 +202,15 @@ fn first_statements(keys: u64) -> [String; 11] {
     ]
 }
 
-/// Makes the tables; the error if that cannot be.
-pub(crate) async fn set_up(shard: Rc<dyn AnyShard>, node: Node, keys: u64) -> Result<(), String> {
-    for text in first_statements(keys) {
-        let mut tries = 0;
-        while let Err(why) = carry_out(&shard, &node, &text).await {
-            tries += 1;
-            if tries == SETUP_TRIES {
-                return Err(why);
-            }
-            shard.sleep(SETUP_PAUSE_NS).await;
+/// Carries out one of [`first_statements`]; the error if that cannot be.
+pub(crate) async fn set_up(shard: Rc<dyn AnyShard>, node: Rc<Node>, text: String) -> Result<(), String> {
+    let mut tries = 0;
+    while let Err(why) = carry_out(&shard, &node, &text).await {
+        tries += 1;
+        if tries == SETUP_TRIES {
+            return Err(why);
         }
+        shard.sleep(SETUP_PAUSE_NS).await;
     }
     Ok(())
 }
