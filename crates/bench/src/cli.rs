@@ -170,6 +170,10 @@ pub struct BenchArgs {
     /// does: a transaction is committed when it is on disk. Removed after each run.
     #[arg(long, value_name = "DIR", help_heading = "Scale", conflicts_with_all = ["processes", "cluster"])]
     pub data_dir: Option<PathBuf>,
+    /// What outlives the database: `none`, `async` or `sync` [default: sync with --data-dir, else
+    /// none].
+    #[arg(long, value_name = "DURABILITY", help_heading = "Scale", conflicts_with = "compare_durability")]
+    pub durability: Option<String>,
     /// Run with several durabilities interleaved, `none,async,sync`; the first is the reference.
     /// Needs --data-dir.
     ///

@@ -30,8 +30,8 @@ const PROCESSES_MAX: u64 = 64;
 /// Transactions in flight over all shards. Each is a client's, and the number of a client has 16
 /// bits ([`plimsoll_workloads::Workload::client`]).
 pub const CLIENTS_MAX: usize = 65_535;
-/// Durabilities that can be compared.
-const COMPARED: [Durability; 3] = [Durability::None, Durability::Async, Durability::Sync];
+/// What a benchmark may be told to keep.
+const DURABILITIES: [Durability; 3] = [Durability::None, Durability::Async, Durability::Sync];
 /// More transactions per second than any machine runs.
 const RATE_MAX: u64 = 1_000_000_000;
 
@@ -149,6 +149,7 @@ impl BenchArgs {
         self.refuse_flags_without_effect(&pairs)?;
         self.refuse_what_is_not_kept()?;
         let durabilities = self.durabilities(&pairs)?;
+        let kept = self.kept(&pairs)?;
         let (processes, shards) = self.shards(cores)?;
         let seed = self.seed.unwrap_or(1);
         let distributed = self.distributed;
@@ -199,7 +200,7 @@ impl BenchArgs {
             scale,
             pairs,
             data_dir: self.data_dir.clone(),
-            kept: Durability::Sync,
+            kept,
             durabilities,
             replay_raw: self.replay_raw,
             memory: self.memory,
@@ -313,27 +314,29 @@ impl BenchArgs {
         let Some(list) = &self.compare_durability else { return Ok(Vec::new()) };
         let mut durabilities = Vec::new();
         for text in list.split(',').map(str::trim) {
-            let known = COMPARED.into_iter().find(|known| known.to_string() == text);
-            let Some(durability) = known else {
-                let known = COMPARED.map(|known| known.to_string()).join(", ");
-                refuse!("--compare-durability: there is no durability {text:?}; there are {known}");
-            };
+            let durability = durability("compare-durability", text, pairs)?;
             if durabilities.contains(&durability) {
                 refuse!("--compare-durability names {durability} twice: leave one out");
             }
             durabilities.push(durability);
         }
-        if durabilities.contains(&Durability::Async)
-            && let Some(pair) = pairs.iter().find(|&&pair| !has_cut(pair))
-        {
-            refuse!(
-                "--compare-durability: under {pair} a database cannot go back to one timestamp; choose occ or two_pl with dst or gts, or client_2pc with dst"
-            );
-        }
         if durabilities.len() < 2 {
             refuse!("--compare-durability needs at least two durabilities, such as none,sync");
         }
         Ok(durabilities)
+    }
+
+    /// What outlives a database with a data directory, unless durabilities are compared.
+    fn kept(&self, pairs: &[Pair]) -> Result<Durability, Refusal> {
+        let Some(text) = &self.durability else { return Ok(Durability::Sync) };
+        let kept = durability("durability", text, pairs)?;
+        match (kept, &self.data_dir) {
+            (Durability::None, Some(_)) => refuse!("--durability none keeps nothing: leave --data-dir out"),
+            (Durability::Async | Durability::Sync, None) => {
+                refuse!("--durability {kept} needs a disk: say with --data-dir where data is kept")
+            }
+            _ => Ok(kept),
+        }
     }
 
     /// Judges `--data-dir`, and what needs it.
@@ -396,6 +399,22 @@ impl BenchArgs {
         check_writable(file)?;
         Ok(Some(file.clone()))
     }
+}
+
+/// The durability of this name, which a flag was given for these pairs.
+fn durability(flag: &str, text: &str, pairs: &[Pair]) -> Result<Durability, Refusal> {
+    let Some(durability) = DURABILITIES.into_iter().find(|known| known.to_string() == text) else {
+        let known = DURABILITIES.map(|known| known.to_string()).join(", ");
+        refuse!("--{flag}: there is no durability {text:?}; there are {known}");
+    };
+    if durability == Durability::Async
+        && let Some(pair) = pairs.iter().find(|&&pair| !has_cut(pair))
+    {
+        refuse!(
+            "--{flag}: under {pair} a database cannot go back to one timestamp; choose occ or two_pl with dst or gts, or client_2pc with dst"
+        );
+    }
+    Ok(durability)
 }
 
 impl BenchPlan {

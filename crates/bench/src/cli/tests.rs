@@ -168,6 +168,26 @@ fn what_cannot_be_kept_on_disk_is_refused() {
         plan(&format!("bench smallbank --scheme {scheme} --data-dir {here}")).expect("an oracle has a log");
     }
     plan(&format!("bench tpcc --protocol rococo --data-dir {here}")).expect("rococo has a log");
+    let cut = plan(&format!("bench smallbank --data-dir {here} --durability async")).expect("fine");
+    assert_eq!((cut.durability().to_string(), cut.sides().len(), cut.runs), ("async".to_owned(), 1, 1));
+    assert_eq!(plan("bench smallbank --durability none").expect("fine").data_dir, None);
+    refuses(
+        &format!("bench smallbank --data-dir {here} --durability none"),
+        "--durability none keeps nothing: leave --data-dir out",
+    );
+    refuses(
+        "bench smallbank --durability sync",
+        "--durability sync needs a disk: say with --data-dir where data is kept",
+    );
+    refuses(
+        &format!("bench smallbank --data-dir {here} --durability fsync"),
+        "--durability: there is no durability \"fsync\"; there are none, async, sync",
+    );
+    refuses(
+        &format!("bench smallbank --scheme vts --data-dir {here} --durability async"),
+        "--durability: under occ/vts a database cannot go back to one timestamp; choose occ or two_pl with dst or \
+         gts, or client_2pc with dst",
+    );
     refuses(
         "bench smallbank --data-dir /nowhere/at/all",
         "--data-dir /nowhere/at/all: there is no such directory; make it, or give another",
