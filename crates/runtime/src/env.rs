@@ -195,7 +195,7 @@ pub trait Tasks: 'static {
     fn pause(&self) -> Pause;
 
     /// Lets everything go first that is ready or arrives, and goes on when the shard has nothing
-    /// else to do, or has had for many passes. For work that nobody waits for within microseconds.
+    /// else to do, or has had for many passes. For long work that holds nothing others wait for.
     fn give_way(&self) -> Pause;
 
     /// Waits for a connection that was dealt to this shard; one task of a shard does. For ever, if

@@ -31,6 +31,7 @@ mod sockets;
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::mem::take;
 use std::ops::Range;
 use std::rc::Rc;
 use std::task::{Context, Waker};
@@ -50,7 +51,8 @@ pub(crate) use sockets::{Attempt, Readiness, Sockets};
 pub const TASKS_PER_PASS: usize = 8;
 
 /// Passes that find something else to do before a task that has given way runs all the same, so
-/// that it goes on, slowly, on a shard that is never idle.
+/// that it goes on, slowly, on a shard that is never idle. If there are several such tasks, as many
+/// times fewer.
 pub(crate) const PATIENCE: u32 = 16;
 
 /// Makes a task on the shard that will run it.
@@ -195,18 +197,11 @@ struct Parked<N: Messages> {
 struct Slot {
     /// `None` while the task is being polled.
     task: Option<Task>,
-    queue: Queue,
-}
-
-/// Where a task waits to be polled.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Queue {
-    /// Nowhere: it waits for something.
-    None,
-    Ready,
-    /// Among those that have given way. What wakes it meanwhile makes it ready, and leaves its
-    /// number there.
-    Patient,
+    /// Whether it is in the ready queue.
+    ready: bool,
+    /// Whether it has given way and its turn has not come. What wakes it meanwhile makes it ready
+    /// as well.
+    patient: bool,
 }
 
 struct Core<N: Participant> {
@@ -610,19 +605,20 @@ impl<N: Participant> ShardEnv<N> {
             return None;
         }
         let passed_over = core.passed_over.get() + 1;
-        if !idle && passed_over < PATIENCE {
+        if !idle && (passed_over as usize) * patient.len() < PATIENCE as usize {
             core.passed_over.set(passed_over);
             return None;
         }
         core.passed_over.set(0);
-        let tasks = core.tasks.borrow();
-        std::iter::from_fn(|| patient.pop_front())
-            .find(|&id| tasks.get(id).is_some_and(|slot| slot.queue == Queue::Patient))
+        let mut tasks = core.tasks.borrow_mut();
+        // The task of a number may have ended.
+        let mut is_turn = |&id: &TaskId| tasks.get_mut(id).is_some_and(|slot| take(&mut slot.patient));
+        std::iter::from_fn(|| patient.pop_front()).find(&mut is_turn)
     }
 
     fn poll(&self, id: TaskId) {
         let Some(mut task) = self.core.tasks.borrow_mut().get_mut(id).and_then(|slot| {
-            slot.queue = Queue::None;
+            slot.ready = false;
             slot.task.take()
         }) else {
             return;
@@ -658,18 +654,19 @@ impl<N: Participant> ShardEnv<N> {
 impl<N: Participant> Core<N> {
     fn wake_task(&self, id: TaskId) {
         if let Some(slot) = self.tasks.borrow_mut().get_mut(id)
-            && slot.queue != Queue::Ready
+            && !slot.ready
         {
-            slot.queue = Queue::Ready;
+            slot.ready = true;
             self.ready.borrow_mut().push_back(id);
         }
     }
 
+    /// Has a task wait for its turn among those that give way.
     fn let_wait(&self, id: TaskId) {
         if let Some(slot) = self.tasks.borrow_mut().get_mut(id)
-            && slot.queue == Queue::None
+            && !slot.patient
         {
-            slot.queue = Queue::Patient;
+            slot.patient = true;
             self.patient.borrow_mut().push_back(id);
         }
     }

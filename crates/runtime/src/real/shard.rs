@@ -438,6 +438,32 @@ mod tests {
     }
 
     #[test]
+    fn what_wakes_a_task_that_has_given_way_does_not_bring_its_turn() {
+        let runtime = start(1);
+        let pauses = runtime.run_on(ShardId(0), |env| async move {
+            let pauses = Rc::new(Cell::new(0));
+            let (counter, inner) = (pauses.clone(), env.clone());
+            env.spawn(async move {
+                for _ in 0..100 * PATIENCE as usize * TASKS_PER_PASS {
+                    inner.pause().await;
+                    counter.set(counter.get() + 1);
+                }
+            });
+            env.pause().await;
+            let before = pauses.get();
+            let mut soon = std::pin::pin!(env.sleep(1));
+            let mut way = std::pin::pin!(env.give_way());
+            std::future::poll_fn(|context| {
+                let _ = soon.as_mut().poll(context);
+                way.as_mut().poll(context)
+            })
+            .await;
+            pauses.get() - before
+        });
+        assert!(pauses >= (PATIENCE as usize - 2) * TASKS_PER_PASS, "{pauses}");
+    }
+
+    #[test]
     fn shards_that_share_a_thread_take_turns_and_wake_each_other() {
         let cores = thread::available_parallelism().map_or(1, |n| n.get());
         let shards = cores + 2;

@@ -13,7 +13,7 @@ use std::task::{Context, Poll};
 
 use plimsoll_types::{ShardId, Timestamp};
 
-use super::{Call, Core, Message, Pending, Queue, ShardEnv, Slot, Sockets, Start, TaskId, Transfer};
+use super::{Call, Core, Message, Pending, ShardEnv, Slot, Sockets, Start, TaskId, Transfer};
 use crate::disk::{Desk, DiskError, Operation, Outcome, Submitted};
 use crate::env::{Task, Tasks};
 use crate::stream::{Accept, Detached, Host, Stream};
@@ -105,6 +105,9 @@ pub(crate) trait Executor {
     /// Polls the present task again when there is nothing else to do, or there has been for long.
     fn give_way(&self);
 
+    /// Whether the present task has given way and its turn has not come.
+    fn gives_way(&self) -> bool;
+
     /// Polls the present task again when the clock has reached a time in Unix nanoseconds.
     fn wake_at(&self, due: u64);
 
@@ -131,6 +134,10 @@ impl<N: Participant> Executor for Core<N> {
         self.let_wait(self.current.get());
     }
 
+    fn gives_way(&self) -> bool {
+        self.tasks.borrow().get(self.current.get()).is_some_and(|slot| slot.patient)
+    }
+
     fn wake_at(&self, due: u64) {
         self.timers.borrow_mut().push(Reverse((due, self.current.get())));
     }
@@ -152,23 +159,27 @@ impl<N: Participant> Executor for Core<N> {
 #[derive(Default)]
 #[must_use = "a pause has no effect unless it is awaited"]
 pub struct Pause {
-    /// And whether the task gives way; none once the pause has begun.
-    executor: Option<(Rc<dyn Executor>, bool)>,
+    executor: Option<Rc<dyn Executor>>,
+    gives_way: bool,
+    has_begun: bool,
 }
 
 impl Future for Pause {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
-        match self.executor.take() {
-            Some((executor, gives_way)) => {
-                match gives_way {
+        let begins = !std::mem::replace(&mut self.has_begun, true);
+        match &self.executor {
+            Some(executor) if begins => {
+                match self.gives_way {
                     true => executor.give_way(),
                     false => executor.wake(),
                 }
                 Poll::Pending
             }
-            None => Poll::Ready(()),
+            // Something else has woken the task.
+            Some(executor) if self.gives_way && executor.gives_way() => Poll::Pending,
+            _ => Poll::Ready(()),
         }
     }
 }
@@ -298,11 +309,11 @@ impl<N: Participant> Tasks for ShardEnv<N> {
     }
 
     fn pause(&self) -> Pause {
-        Pause { executor: Some((self.core.clone(), false)) }
+        Pause { executor: Some(self.core.clone()), ..Pause::default() }
     }
 
     fn give_way(&self) -> Pause {
-        Pause { executor: Some((self.core.clone(), true)) }
+        Pause { executor: Some(self.core.clone()), gives_way: true, ..Pause::default() }
     }
 
     fn accept(&self) -> Accept {
@@ -316,7 +327,7 @@ impl<N: Participant> Tasks for ShardEnv<N> {
     }
 
     fn start(&self, task: Task) {
-        let id = self.core.tasks.borrow_mut().insert(Slot { task: Some(task), queue: Queue::Ready });
+        let id = self.core.tasks.borrow_mut().insert(Slot { task: Some(task), ready: true, patient: false });
         self.core.ready.borrow_mut().push_back(id);
     }
 }

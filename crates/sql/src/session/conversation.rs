@@ -140,6 +140,7 @@ async fn carry_out_all<S: Stream, W: World>(
                     line.give_way().await?;
                     // A client may send any number of messages at a time.
                     if session.fuel.is_spent() {
+                        session.turns = 0;
                         session.pause(line).await?;
                     }
                 }

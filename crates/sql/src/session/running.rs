@@ -381,10 +381,11 @@ impl<W: World> Session<'_, W> {
         Ok(())
     }
 
-    /// Lets others run. A long statement gives way to shorter ones.
+    /// Lets others run. A long statement gives way to shorter ones, unless others may wait for
+    /// what its transaction holds.
     async fn let_others_run(&mut self) {
         self.turns = self.turns.saturating_add(1);
-        match self.turns > SHORT_TURNS {
+        match self.turns > SHORT_TURNS && self.data.holds_nothing() {
             true => self.world.give_way().await,
             false => self.world.pause().await,
         }

@@ -84,7 +84,7 @@ impl<W: World> Session<'_, W> {
                 changes.note(&only, None, Some(&row));
             }
             self.look_up_keys(&only, &mut changes).await?;
-            self.world.give_way().await;
+            self.world.pause().await;
             left = rest;
         }
         self.enforce(&only, changes).await

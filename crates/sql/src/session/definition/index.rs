@@ -138,7 +138,7 @@ impl<W: World> Session<'_, W> {
         while let Some(range) = left.take() {
             left = self.fill(&table, place_of(&table, id)?, range, usize::MAX).await?;
             self.check_time(self.deadline_us())?;
-            self.world.give_way().await;
+            self.world.pause().await;
         }
         let mut table = table;
         ready(&mut table, id);

@@ -101,7 +101,7 @@ impl<W: World> Session<'_, W> {
                 if rewrites {
                     self.write_anew(&table, rows, &mut hidden).await?;
                 }
-                self.world.give_way().await;
+                self.world.pause().await;
                 left = rest;
             }
         }

@@ -15,7 +15,7 @@ use crate::encoding::sequence::state_key;
 use crate::execute::scan::space;
 use crate::session::conversation::Session;
 use crate::session::{Stop, World};
-use crate::store::{Failure, Pair, Range, Space, Store};
+use crate::store::{Failure, Pair, Purpose, Range, Space, Store};
 
 /// Rows that a session removes when it has time.
 #[derive(Default)]
@@ -87,7 +87,7 @@ impl<W: World> Session<'_, W> {
     /// Removes some of the rows that have been left. If the database is out of reach for long, all stay
     /// until the next table is dropped.
     async fn sweep_some(&mut self) {
-        self.world.give_way().await;
+        self.world.pause().await;
         match self.try_sweep_some().await {
             Ok(()) => self.sweep.failures = 0,
             // Another session removes them at the same time, and perhaps others than these.
@@ -123,7 +123,7 @@ impl<W: World> Session<'_, W> {
         let range = Range { space, low, high: key::after_prefix(prefix), reverse: false };
         let (rows, rest) = self.scan_newest(range).await?;
         let store = self.world.store();
-        let mut removing = store.begin(false).await?;
+        let mut removing = store.begin(Purpose::Write).await?;
         let deletes = rows.into_iter().map(|(key, _)| (key, None)).collect();
         store.put_all(&mut removing, space, deletes).await?;
         if rest.is_none() {
