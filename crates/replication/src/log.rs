@@ -370,14 +370,14 @@ impl Log {
         Ok(())
     }
 
-    /// Sees to it that there is a spare when the last quarter of a segment is begun. Once half of it
-    /// is used, each call writes some of the spare, so that no append waits for all of it. If that
-    /// fails, what is left of the segment is a reserve for what must be written even to a full disk.
+    /// Sees to it that there is a spare when half of a segment is used. Once a quarter is, each call
+    /// writes some of the spare, so that no append waits for all of it. If that fails, what is left
+    /// of the segment is a reserve for what must be written even to a full disk.
     pub async fn reserve(&mut self) -> Result<(), LogError> {
-        let half = self.segment_bytes / 2;
+        let quarter = self.segment_bytes / 4;
         let used = self.head.offset.unwrap_or(self.segment_bytes);
-        if used > half && self.spares.is_empty() {
-            self.go_on_with_spare((used - half).saturating_mul(4)).await?;
+        if used > quarter && self.spares.is_empty() {
+            self.go_on_with_spare((used - quarter).saturating_mul(4)).await?;
         }
         Ok(())
     }

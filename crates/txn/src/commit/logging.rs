@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use plimsoll_replication::{Identity, ImageError, Log, LogError, Settings, images};
-use plimsoll_runtime::{Disk, Env};
+use plimsoll_runtime::{Disk, DiskFault, Env};
 
 use crate::cut::Next;
 use crate::imaging;
@@ -68,7 +68,13 @@ async fn write<P: Protocol, E: Env<P>>(env: &E, log: &mut Log) -> bool {
     }
     let begun = env.clock();
     while let Err(why) = log.append(&entries).await {
-        env.local(|node| node.base().log_failed(why.to_string()));
+        let is_full = matches!(&why, LogError::Disk(error) | LogError::Doubtful(error) if error.fault == DiskFault::Full);
+        env.local(|node| {
+            node.base().log_failed(why.to_string());
+            if is_full {
+                node.base().note_reserve(Some(why.to_string()));
+            }
+        });
         env.sleep(RETRY_NS).await;
     }
     let now = env.clock();
