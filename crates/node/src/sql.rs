@@ -91,7 +91,8 @@ fn nodes_of(
 /// What the stores of all shards of a node have in common; `None` if the cluster's pair has no SQL.
 fn node_store(engine: &Engine, cluster: &Cluster) -> Option<Arc<NodeStore>> {
     let (has_locks, is_alone) = (cluster.pair.has_locks(), cluster.nodes.len() == 1);
-    Some(NodeStore::new(cluster.sql_tables()?, has_locks, is_alone, engine.runtime().reach()))
+    let store = NodeStore::new(cluster.sql_tables()?, has_locks, is_alone, engine.runtime().reach());
+    Some(store.with_staleness(cluster.max_staleness))
 }
 
 /// A number that nobody can guess who knows the shard's random numbers.

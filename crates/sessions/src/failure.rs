@@ -41,6 +41,18 @@ pub(crate) fn of_reading(abort: Abort) -> Failure {
     }
 }
 
+/// A snapshot is to be older than what the database keeps.
+pub(crate) fn is_too_stale(asked: Duration, most: Duration) -> Failure {
+    let error = format!("a snapshot that is {asked:?} old is older than what the database keeps");
+    let hint = match most.is_zero() {
+        true => "Start all nodes with --max-staleness, or set plimsoll.staleness to 0.".to_owned(),
+        false => {
+            format!("Set plimsoll.staleness to {most:?} at most, or give all nodes a longer --max-staleness.")
+        }
+    };
+    Failure::Error(SqlError::new(SqlState::INVALID_PARAMETER_VALUE, error).hint(hint))
+}
+
 /// A node that is needed cannot be reached.
 pub(crate) fn unreachable(waited_ns: u64) -> Failure {
     let error = "a node that is needed cannot be reached";

@@ -21,10 +21,11 @@ use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
+use std::time::Duration;
 
 use plimsoll_runtime::real::Reach;
 use plimsoll_sql::SqlError;
-use plimsoll_sql::store::{Asked, Failure, Pair, Range, Space, Store, Write};
+use plimsoll_sql::store::{Asked, Failure, Pair, Purpose, Range, Space, Store, Write};
 use plimsoll_txn::any_shard::AnyShard;
 use plimsoll_txn::attempt::Attempt;
 use plimsoll_txn::interactive::AskedShards;
@@ -61,6 +62,7 @@ pub struct NodeStore {
     /// Bytes that transactions have written which are not over.
     written: AtomicUsize,
     patience_ns: u64,
+    max_staleness: Duration,
 }
 
 impl NodeStore {
@@ -82,13 +84,23 @@ impl NodeStore {
             told: AtomicU64::new(0),
             written: AtomicUsize::new(0),
             patience_ns: PATIENCE_NS,
+            max_staleness: Duration::ZERO,
         })
     }
 
     /// The same with other patience: how long an operation waits for other nodes.
     pub fn with_patience(self: Arc<NodeStore>, patience_ns: u64) -> Arc<NodeStore> {
-        let node = Arc::into_inner(self).expect("the node's store has one owner until shards get it");
-        Arc::new(NodeStore { patience_ns, ..node })
+        Arc::new(NodeStore { patience_ns, ..self.alone() })
+    }
+
+    /// The same for a database that keeps versions for snapshots as old as this; without it no
+    /// snapshot is old.
+    pub fn with_staleness(self: Arc<NodeStore>, max_staleness: Duration) -> Arc<NodeStore> {
+        Arc::new(NodeStore { max_staleness, ..self.alone() })
+    }
+
+    fn alone(self: Arc<NodeStore>) -> NodeStore {
+        Arc::into_inner(self).expect("the node's store has one owner until shards get it")
     }
 }
 
@@ -280,11 +292,21 @@ impl Store for ShardStore {
         self.node.has_locks
     }
 
-    async fn begin(&self, reads_only: bool) -> Result<Transaction, Failure> {
+    async fn begin(&self, purpose: Purpose) -> Result<Transaction, Failure> {
         if !self.shard.serves() {
             return Err(failure::is_reading_log());
         }
-        let freshness = Freshness { staleness_ns: 0, at_least: self.told() };
+        let (reads_only, freshness) = match purpose {
+            Purpose::Read { staleness_ms, seen } if staleness_ms > 0 => {
+                let (asked, most) = (Duration::from_millis(staleness_ms), self.node.max_staleness);
+                if asked > most {
+                    return Err(failure::is_too_stale(asked, most));
+                }
+                let staleness_ns = staleness_ms.saturating_mul(1_000_000);
+                (true, Freshness { staleness_ns, at_least: Timestamp(seen) })
+            }
+            access => (purpose != Purpose::Write, Freshness { staleness_ns: 0, at_least: self.told() }),
+        };
         let attempt = Attempt { age: self.shard.clock().0, freshness };
         let needs = BTreeSet::new();
         let mut held = match Held::begin(&self.shard, attempt, reads_only).await {

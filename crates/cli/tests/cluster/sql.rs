@@ -246,6 +246,55 @@ fn moves(address: &str, client: usize, stop: &AtomicBool) -> Vec<usize> {
     done
 }
 
+/// The session's last timestamp.
+fn last_timestamp(connection: &mut TcpStream) -> u64 {
+    let shown = said(connection, "show plimsoll.last_timestamp");
+    shown[0].parse().expect("a number")
+}
+
+#[test]
+fn a_session_that_only_reads_sees_the_past_if_it_allows_that_and_never_goes_back() {
+    let ports = free_ports(2);
+    let [address, sql] = [ports[0], ports[1]].map(|port| format!("127.0.0.1:{port}"));
+    let text = format!(
+        "cluster = \"past\"\nmax_staleness_ms = 2000\n[[node]]\nid = 1\naddress = \"{address}\"\nshards = 2\n"
+    );
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("past.toml");
+    std::fs::write(&file, text).expect("it is written");
+    let file = file.to_str().expect("a plain name");
+    let mut node = plimsoll(&["start", "--cluster", file, "--node", "1", "--sql", &sql]);
+    let _node = Node(node.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts"));
+    let (mut writer, mut reader) = (session(&sql), session(&sql));
+    said(&mut writer, "create table t (id int primary key, n int)");
+    said(&mut writer, "insert into t values (1, 0)");
+    std::thread::sleep(Duration::from_millis(2_100));
+
+    let asked = ["set plimsoll.staleness = '2s'", "set default_transaction_read_only = on"];
+    asked.map(|setting| said(&mut reader, setting));
+    let mut latest = 0;
+    let number = |said: Vec<String>| said[0].parse::<i32>().expect("a number");
+    let seen = until("a snapshot is old enough to miss a commit", || {
+        latest += 1;
+        said(&mut writer, &format!("update t set n = {latest}"));
+        let before = last_timestamp(&mut reader);
+        let seen = number(said(&mut reader, "select n from t"));
+        assert!(last_timestamp(&mut reader) >= before, "what was read does not go back");
+        (seen < latest).then_some(seen)
+    });
+    assert!(last_timestamp(&mut reader) < last_timestamp(&mut writer), "{seen} of {latest}");
+    // What the session writes itself it sees, however old its snapshots may be.
+    said(&mut reader, "begin read write; update t set n = -1; commit");
+    assert_eq!(number(said(&mut reader, "select n from t")), -1);
+    // A statement that may write reads what is newest.
+    said(&mut writer, "update t set n = 7");
+    said(&mut reader, "set default_transaction_read_only = off");
+    assert_eq!(number(said(&mut reader, "select n from t")), 7);
+
+    let refused = said(&mut reader, "set plimsoll.staleness = '2001ms'; begin read only; select n from t");
+    assert!(refused.iter().any(|line| line.contains("22023")), "{refused:?}");
+}
+
 #[test]
 fn tables_of_sql_and_those_that_clients_make_do_not_meet() {
     let mut scene = Scene::under("durability = \"sync\"\n", &[1, 1]).with_sql();

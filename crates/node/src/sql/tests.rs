@@ -11,7 +11,7 @@ use plimsoll_engine::{Cluster, Engine};
 use plimsoll_sessions::{NodeStore, ShardStore};
 use plimsoll_sql::catalog::{Column, Placement, Table};
 use plimsoll_sql::encoding::key;
-use plimsoll_sql::store::{Asked, Failure, Pair, Range, Space, Store};
+use plimsoll_sql::store::{Asked, Failure, Pair, Purpose, Range, Space, Store};
 use plimsoll_sql::types::{Datum, Oid};
 use plimsoll_txn::any_shard::AnyShard;
 use plimsoll_types::{Key, Partitioning, RangePlace, ShardId};
@@ -79,7 +79,7 @@ async fn all(
 
 /// Writes a row in a transaction of its own.
 async fn write(store: &ShardStore, key: &[u8], value: &[u8]) -> Result<(), Failure> {
-    let mut transaction = store.begin(false).await?;
+    let mut transaction = store.begin(Purpose::Write).await?;
     store.put(&mut transaction, Space::Parted, key, Some(value)).await?;
     store.commit(transaction).await.map(drop)
 }
@@ -111,7 +111,7 @@ fn what_a_session_commits_others_see_on_every_shard() {
     for protocol in ["occ", "two_pl"] {
         let (engine, node) = alone(protocol, 2);
         let written = on(&engine, &node, 0, |store| async move {
-            let mut transaction = store.begin(false).await?;
+            let mut transaction = store.begin(Purpose::Write).await?;
             for (first, second) in (0..4u32).flat_map(|first| (0..300).map(move |second| (first, second))) {
                 let value = (first + second).to_be_bytes();
                 store.put(&mut transaction, Space::Parted, &row(first, second), Some(&value)).await?;
@@ -157,8 +157,8 @@ fn of_two_that_change_what_both_have_read_one_meets_a_conflict() {
     let (engine, node) = alone("occ", 1);
     let outcome = on(&engine, &node, 0, |store| async move {
         write(&store, &row(1, 1), b"old").await?;
-        let (mut one, mut other) = (store.begin(false).await?, store.begin(false).await?);
-        let mut reader = store.begin(true).await?;
+        let (mut one, mut other) = (store.begin(Purpose::Write).await?, store.begin(Purpose::Write).await?);
+        let mut reader = store.begin(Purpose::NEWEST).await?;
         for transaction in [&mut one, &mut other] {
             store.get(transaction, Space::Parted, &[row(1, 1)]).await?;
             store.put(transaction, Space::Parted, &row(1, 1), Some(b"new")).await?;
@@ -186,12 +186,12 @@ fn a_transaction_that_is_dropped_leaves_nothing_behind() {
         assert_eq!(written, Ok(()));
         for _ in 0..3 {
             let dropped = on(&engine, &node, 0, |store| async move {
-                let mut transaction = store.begin(false).await?;
+                let mut transaction = store.begin(Purpose::Write).await?;
                 store.get(&mut transaction, Space::Parted, &[row(1, 1), row(2, 1)]).await?;
                 store.put(&mut transaction, Space::Parted, &row(1, 1), Some(b"lost")).await?;
                 store.put(&mut transaction, Space::Copied, b"name", Some(b"lost")).await?;
                 drop(transaction);
-                drop(store.begin(true).await?);
+                drop(store.begin(Purpose::NEWEST).await?);
                 Ok::<_, Failure>(())
             });
             assert_eq!(dropped, Ok(()), "nobody is in the way");
@@ -199,7 +199,7 @@ fn a_transaction_that_is_dropped_leaves_nothing_behind() {
         }
         let read = on(&engine, &node, 1, |store| async move {
             write(&store, &row(2, 1), b"new").await?;
-            let mut transaction = store.begin(true).await?;
+            let mut transaction = store.begin(Purpose::NEWEST).await?;
             store.get(&mut transaction, Space::Parted, &[row(1, 1), row(2, 1)]).await
         });
         assert_eq!(read, Ok(vec![Some(b"old".to_vec()), Some(b"new".to_vec())]), "{protocol}");
@@ -211,7 +211,7 @@ fn what_reads_ask_of_shards_is_counted() {
     for protocol in ["occ", "two_pl"] {
         let (engine, node) = alone(protocol, 2);
         let counted = on(&engine, &node, 0, |store| async move {
-            let mut transaction = store.begin(false).await?;
+            let mut transaction = store.begin(Purpose::Write).await?;
             let before = store.counted(&mut transaction);
             store.count(&mut transaction);
             let keys: Vec<Vec<u8>> = (0..64).map(|first| row(first, 0)).collect();
@@ -231,7 +231,8 @@ fn what_reads_ask_of_shards_is_counted() {
 fn an_operation_that_is_dropped_ends_and_its_transaction_is_rolled_back() {
     let (engine, node) = alone("two_pl", 2);
     on(&engine, &node, 0, |store| async move {
-        let (mut older, mut younger) = (store.begin(false).await?, store.begin(false).await?);
+        let (mut older, mut younger) =
+            (store.begin(Purpose::Write).await?, store.begin(Purpose::Write).await?);
         for first in 0..4 {
             store.put(&mut younger, Space::Parted, &row(first, 0), Some(b"younger")).await?;
         }
@@ -257,12 +258,12 @@ fn what_a_transaction_writes_is_limited() {
     let (cluster, engines) = nodes("occ", 2, 1);
     let node = node_store(&engines[0], &cluster).expect("the pair has SQL");
     let failures = on(&engines[0], &node, 0, |store| async move {
-        let mut transaction = store.begin(false).await?;
+        let mut transaction = store.begin(Purpose::Write).await?;
         let long = store.put(&mut transaction, Space::Parted, &[1; 4097], Some(b"")).await;
-        let mut transaction = store.begin(false).await?;
+        let mut transaction = store.begin(Purpose::Write).await?;
         let large = vec![0; 9 << 20];
         let row_too_long = store.put(&mut transaction, Space::Parted, b"key", Some(&large)).await;
-        let mut transaction = store.begin(false).await?;
+        let mut transaction = store.begin(Purpose::Write).await?;
         for number in 0..3 {
             store.put(&mut transaction, Space::Parted, &row(number, 0), Some(&large[..8 << 20])).await?;
         }
@@ -300,7 +301,7 @@ fn what_needs_a_node_that_is_gone_fails_soon() {
             states.push(state(&read.expect_err("half of it is out of reach")));
         }
         states.push(state(&write(&store, &there, b"there").await.expect_err("it is out of reach")));
-        let mut transaction = store.begin(false).await?;
+        let mut transaction = store.begin(Purpose::Write).await?;
         let copied = match store.put(&mut transaction, Space::Copied, b"name", Some(b"")).await {
             Ok(()) => store.commit(transaction).await.map(drop),
             failed => failed,

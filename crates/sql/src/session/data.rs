@@ -20,7 +20,7 @@ use crate::catalog::Relation;
 use crate::catalog::pg::Objects;
 use crate::encoding::descriptor::descriptors_prefix;
 use crate::functions::confused;
-use crate::store::{Failure, Pair, Range, Space, Store};
+use crate::store::{Failure, Pair, Purpose, Range, Space, Store};
 use crate::{SqlError, SqlState};
 
 /// Writes that are undone before others run.
@@ -172,6 +172,11 @@ impl<T> Data<T> {
         }
     }
 
+    /// Whether there is no transaction that may hold locks or reservations, or be in conflict.
+    pub(super) fn holds_nothing(&self) -> bool {
+        self.open.as_ref().is_none_or(|open| open.reads_only)
+    }
+
     /// All tables, if they were looked up.
     pub(super) fn objects(&self) -> Option<&Arc<Objects>> {
         self.open.as_ref().and_then(|open| open.objects.as_ref())
@@ -205,8 +210,18 @@ impl<W: World> Session<'_, W> {
     /// Begins the transaction.
     async fn begin_open(&mut self, reads_only: bool) -> Result<(), Stop> {
         let store = self.world.store();
-        let transaction = store.begin(reads_only).await?;
+        let purpose = match reads_only {
+            // A statement that turns out to write must not know tables as they were.
+            true if !self.settings.reads_only() => Purpose::NEWEST,
+            true => {
+                let seen = self.settings.last_timestamp();
+                Purpose::Read { staleness_ms: self.settings.staleness_ms(), seen }
+            }
+            false => Purpose::Write,
+        };
+        let transaction = store.begin(purpose).await?;
         let snapshot = store.snapshot(&transaction);
+        self.settings.saw(snapshot);
         self.show_transaction(snapshot);
         self.data.open = Some(Open::new(transaction, reads_only, snapshot));
         Ok(())
@@ -299,7 +314,7 @@ impl<W: World> Session<'_, W> {
         keys: &[Vec<u8>],
     ) -> Result<Vec<Option<Vec<u8>>>, Failure> {
         let store = self.world.store();
-        let mut newest = store.begin(true).await?;
+        let mut newest = store.begin(Purpose::NEWEST).await?;
         let found = store.get(&mut newest, space, keys).await;
         store.rollback(newest).await;
         found
@@ -308,7 +323,7 @@ impl<W: World> Session<'_, W> {
     /// The same for the first pairs of a range.
     pub(super) async fn scan_newest(&self, range: Range) -> Result<(Vec<Pair>, Option<Range>), Failure> {
         let store = self.world.store();
-        let mut newest = store.begin(true).await?;
+        let mut newest = store.begin(Purpose::NEWEST).await?;
         let found = store.scan(&mut newest, range, usize::MAX).await;
         store.rollback(newest).await;
         found

@@ -26,7 +26,7 @@ use super::conversation::Session;
 use super::definition::{left_key, note_key, written_note};
 use super::{Stop, World};
 use crate::encoding::descriptor::{next_id_key, read_next_id, write_next_id};
-use crate::store::{Failure, Pair, Range, Space, Store};
+use crate::store::{Failure, Pair, Purpose, Range, Space, Store};
 use crate::{SqlError, SqlState};
 
 /// Pairs and bytes that are written together.
@@ -113,7 +113,7 @@ impl<W: World> Session<'_, W> {
         let since_us = self.world.now_us();
         loop {
             let store = self.world.store();
-            let mut drawing = store.begin(false).await?;
+            let mut drawing = store.begin(Purpose::Write).await?;
             let key = next_id_key();
             let found = store.get(&mut drawing, Space::Copied, std::slice::from_ref(&key)).await?;
             let id = match found.into_iter().next().flatten() {
@@ -216,7 +216,7 @@ impl<W: World> Session<'_, W> {
         }
         loop {
             let store = self.world.store();
-            let mut writing = store.begin(false).await?;
+            let mut writing = store.begin(Purpose::Write).await?;
             if store.get(&mut writing, Space::Copied, &noted).await?.contains(&None) {
                 store.rollback(writing).await;
                 return Err(Stop::Conflict("rows that it had written were taken for left".into()));
@@ -273,7 +273,7 @@ impl<W: World> Session<'_, W> {
     /// Makes a note, if there still is one, one of rows that are left.
     pub(super) async fn leave_noted(&self, number: u32) -> Result<(), Failure> {
         let store = self.world.store();
-        let mut leaving = store.begin(false).await?;
+        let mut leaving = store.begin(Purpose::Write).await?;
         let key = note_key(number);
         let found = store.get(&mut leaving, Space::Copied, std::slice::from_ref(&key)).await?;
         if found == [None] {

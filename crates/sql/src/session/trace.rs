@@ -34,7 +34,7 @@ use super::conversation::Session;
 use super::data::Open;
 use super::{Stop, World};
 use crate::SqlError;
-use crate::store::{Failure, Pair, Range, Space, Store};
+use crate::store::{Failure, Pair, Purpose, Range, Space, Store};
 
 /// Bytes of keys and values that are kept at most.
 const BYTES_MAX: usize = 1 << 20;
@@ -239,7 +239,7 @@ impl Trace {
         check: impl Fn() -> Result<(), SqlError>,
     ) -> Result<Repeated<W>, Failure> {
         let store = world.store();
-        let mut transaction = store.begin(false).await?;
+        let mut transaction = store.begin(Purpose::Write).await?;
         for (place, deed) in deeds.iter().enumerate() {
             let different = match deed {
                 Deed::Got(space, keys, values) => {
@@ -381,6 +381,7 @@ impl<W: World> Session<'_, W> {
 
     /// The transaction has committed: others may want to know what it has written.
     pub(super) fn note_writes(&self, stamp: Option<u64>, trace: Trace) {
+        self.settings.saw(stamp);
         if let Some(stamp) = stamp {
             self.place.recent().note(&self.author, stamp, trace.written());
         }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Asked, Failure, Pair, Range, Space, Store, Write};
+use super::{Asked, Failure, Pair, Purpose, Range, Space, Store, Write};
 
 /// Pairs that a scan returns at a time.
 const BATCH: usize = 256;
@@ -81,7 +81,7 @@ impl Store for Memory {
         false
     }
 
-    async fn begin(&self, _reads_only: bool) -> Result<Transaction, Failure> {
+    async fn begin(&self, _: Purpose) -> Result<Transaction, Failure> {
         let state = self.state();
         let rows = Arc::clone(&state.rows);
         let version = state.version;

@@ -35,6 +35,26 @@ pub struct Range {
     pub reverse: bool,
 }
 
+/// What a transaction is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Purpose {
+    /// It reads what is newest, and may write.
+    Write,
+    /// It reads at a snapshot.
+    Read {
+        /// How old the snapshot may be, in milliseconds; 0 for one that has everything that any client
+        /// has committed before.
+        staleness_ms: u64,
+        /// One that may be old is not below this timestamp.
+        seen: u64,
+    },
+}
+
+impl Purpose {
+    /// Reading what is newest.
+    pub const NEWEST: Purpose = Purpose::Read { staleness_ms: 0, seen: 0 };
+}
+
 /// A key with its value.
 pub type Pair = (Vec<u8>, Vec<u8>);
 
@@ -72,8 +92,8 @@ pub trait Store {
     /// Whether a transaction holds locks before it commits, for which others wait, readers as well.
     fn has_locks(&self) -> bool;
 
-    /// Begins one.
-    fn begin(&self, reads_only: bool) -> impl Future<Output = Result<Self::Transaction, Failure>>;
+    /// Begins one. A database that keeps no old versions may refuse a snapshot that is old.
+    fn begin(&self, purpose: Purpose) -> impl Future<Output = Result<Self::Transaction, Failure>>;
 
     /// The values of some keys, in their order.
     fn get(

@@ -11,6 +11,8 @@ use super::{NULL, Row, Sight, relations, text, yes};
 use crate::catalog::owners::{owner_of, shown_key};
 use crate::types::{Array, Datum, Oid, Style};
 
+/// 2000-01-01 in microseconds of Unix time.
+const EPOCH_US: i64 = 946_684_800_000_000;
 /// Microseconds in a millisecond.
 const US_PER_MS: f64 = 1_000.0;
 
@@ -24,6 +26,8 @@ relations! { PLIMSOLL:
         pid INT4, user_name TEXT, database TEXT, application_name TEXT, client TEXT,
         began TIMESTAMPTZ, state TEXT, state_changed TIMESTAMPTZ, statement TEXT,
         statement_began TIMESTAMPTZ, is_waiting BOOL;
+    16311 16312 b'v' "snapshots" snapshots (Node):
+        snapshot INT8, taken TIMESTAMPTZ, age_ms FLOAT8, pid INT4, application_name TEXT;
     16307 16308 b'v' "statements" statements (Node):
         statement TEXT, calls INT8, rows INT8, total_ms FLOAT8, mean_ms FLOAT8, max_ms FLOAT8,
         aborts INT8, repeats INT8;
@@ -211,6 +215,25 @@ fn transactions(sight: &Sight<'_>) -> Vec<Row> {
             Datum::Float8(milliseconds(age_us)),
             it.snapshot.map_or(NULL, int8),
             int8(it.reserved),
+        ])
+    };
+    sessions.into_iter().filter_map(row).collect()
+}
+
+/// `plimsoll.snapshots`
+fn snapshots(sight: &Sight<'_>) -> Vec<Row> {
+    let sessions = sight.session.node().map_or_else(Vec::new, NodeSight::sessions);
+    let now_us = sight.session.now_us();
+    let row = |it: ShownSession| {
+        let snapshot = it.snapshot?;
+        let taken_us = i64::try_from(snapshot / 1_000).ok()?.checked_sub(EPOCH_US)?;
+        let age_us = u64::try_from(now_us.saturating_sub(taken_us)).unwrap_or(0);
+        Some(vec![
+            int8(snapshot),
+            time(Some(taken_us)),
+            Datum::Float8(milliseconds(age_us)),
+            pid(it.pid),
+            text(it.application),
         ])
     };
     sessions.into_iter().filter_map(row).collect()

@@ -37,7 +37,7 @@ use crate::catalog::{PUBLIC, Relation, Sequence, Table};
 use crate::encoding::sequence::{State, state_key};
 use crate::execute::Question;
 use crate::functions::{Asks, confused};
-use crate::store::{Failure, Space, Store};
+use crate::store::{Failure, Purpose, Space, Store};
 use crate::types::{Datum, compare};
 use crate::{SqlError, SqlState};
 use block::Block;
@@ -238,7 +238,7 @@ impl<W: World> Session<'_, W> {
     /// The state of a sequence at this moment.
     pub(super) async fn state_of(&mut self, sequence: &Sequence) -> Result<State, Stop> {
         let store = self.world.store();
-        let mut reading = store.begin(true).await?;
+        let mut reading = store.begin(Purpose::NEWEST).await?;
         let found = store.get(&mut reading, Space::Parted, &[state_key(sequence.rows)]).await;
         store.rollback(reading).await;
         let bytes = found?.into_iter().next().flatten();
@@ -254,7 +254,7 @@ impl<W: World> Session<'_, W> {
             let rows = drawn | FIRST_STATE;
             drawn = drawn.wrapping_add(1);
             let store = self.world.store();
-            let mut reserving = store.begin(false).await?;
+            let mut reserving = store.begin(Purpose::Write).await?;
             let key = state_key(rows);
             let found = store.get(&mut reserving, Space::Parted, std::slice::from_ref(&key)).await?;
             if found.iter().any(Option::is_some) {
@@ -296,7 +296,7 @@ impl<W: World> Session<'_, W> {
         change: &mut impl FnMut(&mut State) -> Result<(), SqlError>,
     ) -> Result<(), Stop> {
         let store = self.world.store();
-        let mut changing = store.begin(false).await?;
+        let mut changing = store.begin(Purpose::Write).await?;
         let key = state_key(sequence.rows);
         let found = store.get(&mut changing, Space::Parted, std::slice::from_ref(&key)).await?;
         let bytes = found.into_iter().next().flatten();

@@ -47,6 +47,11 @@ const REPORTED: [&str; 13] = [
     "TimeZone",
 ];
 
+/// The setting that says how old a snapshot may be.
+const STALENESS: &str = "plimsoll.staleness";
+/// The setting that shows the session's last timestamp.
+const LAST_TIMESTAMP: &str = "plimsoll.last_timestamp";
+
 /// Custom settings that a session may make.
 const CUSTOM_MAX: usize = 1_000;
 
@@ -83,6 +88,10 @@ pub(super) struct Settings {
     /// Whether the transaction only reads, and at which generation that was so: every statement
     /// asks.
     reads_only: Cell<(u64, bool)>,
+    /// How old its snapshot may be, in milliseconds, and at which generation that was so.
+    staleness_ms: Cell<(u64, u64)>,
+    /// The largest timestamp that the session has read at or written; 0 if there was none.
+    last_timestamp: Cell<u64>,
     /// What the client has been told, and at which generation.
     reported: RefCell<(u64, BTreeMap<&'static str, String>)>,
 }
@@ -98,6 +107,8 @@ impl Settings {
             generation: Cell::new(1),
             progress: Cell::new(Progress::Fresh),
             reads_only: Cell::default(),
+            staleness_ms: Cell::default(),
+            last_timestamp: Cell::new(0),
             reported: RefCell::default(),
         }
     }
@@ -235,8 +246,32 @@ impl Settings {
         reads_only
     }
 
+    /// How old the snapshot of a transaction that only reads may be, in milliseconds.
+    pub(super) fn staleness_ms(&self) -> u64 {
+        let (generation, staleness_ms) = self.staleness_ms.get();
+        if generation == self.generation() {
+            return staleness_ms;
+        }
+        let staleness_ms = u64::try_from(self.number(STALENESS)).unwrap_or(0);
+        self.staleness_ms.set((self.generation(), staleness_ms));
+        staleness_ms
+    }
+
+    /// The session has read at a timestamp, or has committed with one.
+    pub(super) fn saw(&self, timestamp: Option<u64>) {
+        self.last_timestamp.set(self.last_timestamp.get().max(timestamp.unwrap_or(0)));
+    }
+
+    /// The largest timestamp of those; 0 if there was none.
+    pub(super) fn last_timestamp(&self) -> u64 {
+        self.last_timestamp.get()
+    }
+
     /// The value as it is kept.
     fn kept(&self, setting: &Setting) -> String {
+        if setting.name == LAST_TIMESTAMP {
+            return self.last_timestamp.get().to_string();
+        }
         if let Some(value) = self.changes.borrow().current.get(setting.name) {
             return value.clone();
         }
@@ -393,8 +428,11 @@ fn changeable(setting: &Setting) -> Result<(), SqlError> {
 
 /// A custom setting has a prefix, and both are identifiers.
 fn check_custom(name: &str) -> Result<(), SqlError> {
-    if !name.contains('.') {
-        return Err(unknown(name));
+    let Some((prefix, _)) = name.split_once('.') else { return Err(unknown(name)) };
+    if prefix.eq_ignore_ascii_case("plimsoll") {
+        let error = format!("invalid configuration parameter name \"{name}\"");
+        let detail = format!("\"{}\" is a reserved prefix.", prefix.to_ascii_lowercase());
+        return Err(SqlError::new(SqlState::INVALID_NAME, error).detail(detail));
     }
     let is_identifier = |part: &str| {
         let mut characters = part.chars();

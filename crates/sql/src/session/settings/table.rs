@@ -194,6 +194,8 @@ settings! {
     "parallel_tuple_cost" Session [Real(0.0, f64::MAX)] "0.1" "Sets the planner's estimate of the cost of passing each tuple (row) from worker to leader backend.";
     "password_encryption" Session [Choice(&["md5", "scram-sha-256"])] "scram-sha-256" "Chooses the algorithm for encrypting passwords.";
     "plan_cache_mode" Session [Choice(&["auto", "force_generic_plan", "force_custom_plan"])] "auto" "Controls the planner's selection of custom or generic plan.";
+    "plimsoll.last_timestamp" Fixed [Text] "0" "Shows the largest timestamp that the session has read at or written.";
+    "plimsoll.staleness" Session [Int(Unit::Micros(1_000), 0, 2147483647)] "0" "Sets how old the snapshot of a read-only transaction may be.";
     "quote_all_identifiers" Session [Bool] "off" "When generating SQL fragments, quote all identifiers.";
     "random_page_cost" Session [Real(0.0, f64::MAX)] "4" "Sets the planner's estimate of the cost of a nonsequentially fetched disk page.";
     "role" Hidden [Role] "none" "Sets the current role.";

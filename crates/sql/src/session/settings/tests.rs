@@ -20,6 +20,32 @@ fn a_local_change_ends_with_its_transaction() {
 }
 
 #[test]
+fn the_last_timestamp_only_grows_and_only_the_session_sets_it() {
+    let settings = settings();
+    assert_eq!(settings.show("plimsoll.last_timestamp").as_deref(), Ok("0"));
+    for seen in [Some(7), None, Some(5)] {
+        settings.saw(seen);
+    }
+    assert_eq!(settings.show("plimsoll.last_timestamp").as_deref(), Ok("7"));
+    let refused = settings.set("plimsoll.last_timestamp", "8", false).map_err(|error| error.state);
+    assert_eq!(refused, Err(SqlState::CANT_CHANGE_RUNTIME_PARAM));
+}
+
+#[test]
+fn how_old_a_snapshot_may_be_has_a_unit_and_names_with_the_prefix_are_known_or_refused() {
+    let settings = settings();
+    assert_eq!(settings.staleness_ms(), 0);
+    settings.set("plimsoll.staleness", "2s", true).expect("valid");
+    assert_eq!((settings.staleness_ms(), settings.show("plimsoll.staleness").as_deref()), (2_000, Ok("2s")));
+    settings.commit();
+    assert_eq!(settings.staleness_ms(), 0);
+    for name in ["plimsoll.stale", "Plimsoll.stale"] {
+        let refused = settings.set(name, "1", false).map_err(|error| error.state);
+        assert_eq!(refused, Err(SqlState::INVALID_NAME), "{name}");
+    }
+}
+
+#[test]
 fn a_savepoint_brings_both_back() {
     let settings = settings();
     settings.set("geqo", "off", true).expect("valid");

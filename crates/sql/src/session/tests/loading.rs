@@ -6,7 +6,7 @@ use super::super::Places;
 use super::super::definition::{left_key, note_key, written_note};
 use super::{Still, ask_in, block_on, world, world_over};
 use crate::store::memory::Memory;
-use crate::store::{Pair, Range, Space, Store};
+use crate::store::{Pair, Purpose, Range, Space, Store};
 
 const FILL: &str = "create table t as select g from generate_series(1, 9000) g";
 
@@ -16,7 +16,7 @@ fn there(store: &Memory) -> Vec<Pair> {
         let (mut all, mut left) = (Vec::new(), Some(Range { space, low, high, reverse: false }));
         while let Some(range) = left {
             let (pairs, rest) = block_on(async {
-                let mut reading = store.begin(true).await.expect("there is memory");
+                let mut reading = store.begin(Purpose::NEWEST).await.expect("there is memory");
                 store.scan(&mut reading, range, usize::MAX).await.expect("there is memory")
             });
             all.extend(pairs);
@@ -32,7 +32,7 @@ type Write = (Space, Vec<u8>, Option<Vec<u8>>);
 
 fn put(store: &Memory, pairs: &[Write]) {
     block_on(async {
-        let mut writing = store.begin(false).await.expect("there is memory");
+        let mut writing = store.begin(Purpose::Write).await.expect("there is memory");
         for (space, key, value) in pairs {
             store.put(&mut writing, *space, key, value.as_deref()).await.expect("there is memory");
         }

@@ -2,7 +2,7 @@
 
 use super::super::Places;
 use super::{ask_in, block_on, world};
-use crate::store::{Range, Space, Store};
+use crate::store::{Purpose, Range, Space, Store};
 
 /// Fifth bytes of the keys of all rows, which say by what part of the key they are placed.
 fn parts(queries: &[&str]) -> (Vec<String>, Vec<u8>) {
@@ -10,7 +10,7 @@ fn parts(queries: &[&str]) -> (Vec<String>, Vec<u8>) {
     let answers = ask_in(&world, &Places::new(0, 4), queries);
     let all = Range { space: Space::Parted, low: vec![0, 0, 64, 0], high: None, reverse: false };
     let (pairs, _) = block_on(async {
-        let mut reading = world.store.begin(true).await.expect("there is memory");
+        let mut reading = world.store.begin(Purpose::NEWEST).await.expect("there is memory");
         world.store.scan(&mut reading, all, usize::MAX).await.expect("there is memory")
     });
     (answers, pairs.iter().map(|(key, _)| key[4]).collect())

@@ -192,5 +192,5 @@ fn the_schema_is_in_the_catalog() {
     let views = "select relname from pg_class c join pg_namespace n on n.oid = relnamespace \
                  where nspname = 'plimsoll' and relkind = 'v' order by 1";
     let seen = rows(&ask_in(&world, &places, &[views]));
-    assert_eq!(seen, ["locks", "nodes", "sessions", "statements", "transactions"]);
+    assert_eq!(seen, ["locks", "nodes", "sessions", "snapshots", "statements", "transactions"]);
 }
