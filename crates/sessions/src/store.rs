@@ -305,7 +305,7 @@ impl Store for ShardStore {
                 let staleness_ns = staleness_ms.saturating_mul(1_000_000);
                 (true, Freshness { staleness_ns, at_least: Timestamp(seen) })
             }
-            access => (purpose != Purpose::Write, Freshness { staleness_ns: 0, at_least: self.told() }),
+            _ => (purpose != Purpose::Write, Freshness { staleness_ns: 0, at_least: self.told() }),
         };
         let attempt = Attempt { age: self.shard.clock().0, freshness };
         let needs = BTreeSet::new();

@@ -271,7 +271,7 @@ fn a_session_that_only_reads_sees_the_past_if_it_allows_that_and_never_goes_back
     std::thread::sleep(Duration::from_millis(2_100));
 
     let asked = ["set plimsoll.staleness = '2s'", "set default_transaction_read_only = on"];
-    asked.map(|setting| said(&mut reader, setting));
+    asked.iter().for_each(|setting| drop(said(&mut reader, setting)));
     let mut latest = 0;
     let number = |said: Vec<String>| said[0].parse::<i32>().expect("a number");
     let seen = until("a snapshot is old enough to miss a commit", || {

@@ -123,9 +123,9 @@ fn what_a_session_commits_others_see_on_every_shard() {
             Ok::<_, Failure>(own)
         });
         assert_eq!(written, Ok(vec![Some(b"everywhere".to_vec())]), "{protocol}");
-        for (shard, reads_only) in [(0, true), (1, true), (1, false)] {
+        for (shard, purpose) in [(0, Purpose::NEWEST), (1, Purpose::NEWEST), (1, Purpose::Write)] {
             let seen = on(&engine, &node, shard, move |store| async move {
-                let mut transaction = store.begin(reads_only).await?;
+                let mut transaction = store.begin(purpose).await?;
                 let copied =
                     store.get(&mut transaction, Space::Copied, &[b"name".to_vec(), b"no".to_vec()]).await?;
                 assert_eq!(copied, [Some(b"everywhere".to_vec()), None]);
@@ -295,8 +295,8 @@ fn what_needs_a_node_that_is_gone_fails_soon() {
         let [here, there] = found.map(|first| row(first, 0));
         write(&store, &here, b"here").await?;
         let mut states = Vec::new();
-        for reads_only in [true, false] {
-            let mut transaction = store.begin(reads_only).await?;
+        for purpose in [Purpose::NEWEST, Purpose::Write] {
+            let mut transaction = store.begin(purpose).await?;
             let read = store.get(&mut transaction, Space::Parted, &[here.clone(), there.clone()]).await;
             states.push(state(&read.expect_err("half of it is out of reach")));
         }
