@@ -254,17 +254,9 @@ fn last_timestamp(connection: &mut TcpStream) -> u64 {
 
 #[test]
 fn a_session_that_only_reads_sees_the_past_if_it_allows_that_and_never_goes_back() {
-    let ports = free_ports(2);
-    let [address, sql] = [ports[0], ports[1]].map(|port| format!("127.0.0.1:{port}"));
-    let text = format!(
-        "cluster = \"past\"\nmax_staleness_ms = 2000\n[[node]]\nid = 1\naddress = \"{address}\"\nshards = 2\n"
-    );
-    let directory = tempfile::tempdir().expect("a directory");
-    let file = directory.path().join("past.toml");
-    std::fs::write(&file, text).expect("it is written");
-    let file = file.to_str().expect("a plain name");
-    let mut node = plimsoll(&["start", "--cluster", file, "--node", "1", "--sql", &sql]);
-    let _node = Node(node.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts"));
+    let mut scene = Scene::under("max_staleness_ms = 2000\n", &[2]).with_sql();
+    scene.start(1);
+    let sql = format!("127.0.0.1:{}", scene.sql[0]);
     let (mut writer, mut reader) = (session(&sql), session(&sql));
     said(&mut writer, "create table t (id int primary key, n int)");
     said(&mut writer, "insert into t values (1, 0)");
