@@ -15,6 +15,9 @@ use crate::{SqlError, SqlState};
 
 type Outcome = Result<Typed, SqlError>;
 
+/// The error of an aggregate within another.
+const NESTED: &str = "aggregate function calls cannot be nested";
+
 impl<'a> Analyzer<'a> {
     /// A call of what was found.
     pub(super) fn called(
@@ -146,7 +149,7 @@ impl<'a> Analyzer<'a> {
             );
         }
         if let Some(inner) = arguments.iter().find_map(|argument| self.aggregate_place(&argument.expr)) {
-            return self.refuse(inner, SqlState::GROUPING_ERROR, "aggregate function calls cannot be nested");
+            return self.refuse(inner, SqlState::GROUPING_ERROR, NESTED);
         }
         if arguments.iter().any(|argument| argument.expr.any(&|expr| matches!(expr, Expr::Set(_)))) {
             return self.refuse(
@@ -173,6 +176,9 @@ impl<'a> Analyzer<'a> {
             let Some(NodeEnum::SortBy(sort)) = &node.node else { return Err(functions::confused()) };
             let key = self.expression(present(&sort.node)?)?;
             let key = self.settled(key)?;
+            if let Some(inner) = self.aggregate_place(&key.expr) {
+                return self.refuse(inner, SqlState::GROUPING_ERROR, NESTED);
+            }
             let direction = self.direction(sort, key.oid)?;
             order.push((key.expr, direction));
         }

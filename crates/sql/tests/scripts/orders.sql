@@ -146,6 +146,7 @@ insert into visit select distinct '5', null;
 select name, credit from customer group by name;
 select name from customer where count(*) > 1;
 select sum(count(*)) from customer;
+select min(name order by max(name)) from customer;
 select name from customer order by 3;
 select o.name from customer c;
 select (id, name) < (name, id) from customer;
