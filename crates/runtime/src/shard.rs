@@ -12,6 +12,10 @@
 //! something knows the number of the task that waits for it, and puts that number back into the
 //! ready queue. Nothing here is atomic.
 //!
+//! A task that has given way is in a queue of its own, and is polled in a pass that has found
+//! nothing else to do, or after [`PATIENCE`] others. Shards that share a thread do not look at each
+//! other for that: one that has only such a task takes its turn as one that has work.
+//!
 //! What a pass sends waits in the shard until everything that the participant had appended to its
 //! log by the end of the pass is stable ([`Participant::logged`]): no other shard, and no client,
 //! ever knows of something that a crash could take back. Without a log nothing waits.

@@ -24,7 +24,7 @@ pub(super) const CEILING_NS: u64 = 200_000_000;
 const BEHIND_NS: u64 = 60_000_000;
 
 /// How old, in nanoseconds, and how many bytes the entries of such a log are, before they are
-/// written: a sync costs as much processor time as it takes to write 100 KB.
+/// written, so that many share a sync.
 pub(super) const GATHER_NS: u64 = 5_000_000;
 pub(super) const GATHER_BYTES: usize = 512 << 10;
 

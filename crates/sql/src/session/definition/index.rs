@@ -6,7 +6,7 @@
 //! 1. Its descriptor is committed as one that is not ready. From then on every transaction that
 //!    writes a row keeps its entry, since it reads the descriptor: one that has read the descriptor
 //!    of before is refused when it commits.
-//! 2. The rows are gone over in transactions of some hundred, each of which reads rows *as they are
+//! 2. The rows are gone over in transactions of a few dozen, each of which reads rows *as they are
 //!    now* and puts their entries. Being serializable, such a transaction either has before it what
 //!    wrote a row, and sees the row, or after it, and then that keeps the entry.
 //! 3. The last of them says that the index is ready. Statements are planned with it from then on.
@@ -37,8 +37,8 @@ use crate::session::{Stop, World};
 use crate::store::Range;
 use crate::{Severity, SqlError, SqlState};
 
-/// Rows whose entries are put in one transaction at most: each shard has to do with them for some
-/// 50 µs at a time, for which others wait.
+/// Rows whose entries are put in one transaction at most. Everybody else on a shard waits while it
+/// reads them, and while it installs their entries.
 const ROWS_MAX: usize = 32;
 
 /// How often rows are tried whose writers were first each time.
