@@ -373,25 +373,31 @@ mod tests {
         assert!(passed >= 50_000);
     }
 
-    /// A task that gives way `times` times, and how often it has.
-    fn patient(env: &ShardEnv<Till>, times: usize) -> Rc<Cell<usize>> {
-        let given = Rc::new(Cell::new(0));
-        let (counter, inner) = (given.clone(), env.clone());
+    /// A task that pauses so often, or gives way, and how often it has.
+    fn counted(env: &ShardEnv<Till>, times: usize, gives_way: bool) -> Rc<Cell<usize>> {
+        let count = Rc::new(Cell::new(0));
+        let (counter, inner) = (count.clone(), env.clone());
         env.spawn(async move {
             for _ in 0..times {
-                inner.give_way().await;
+                match gives_way {
+                    true => inner.give_way().await,
+                    false => inner.pause().await,
+                }
                 counter.set(counter.get() + 1);
             }
         });
-        given
+        count
     }
+
+    /// Pauses of a task that is alone in as many passes as one that has given way waits.
+    const PAUSES: usize = PATIENCE as usize * TASKS_PER_PASS;
 
     #[test]
     fn a_task_that_gives_way_goes_on_slowly_beside_others_and_at_once_when_they_are_done() {
         let runtime = start(1);
         let (beside, after) = runtime.run_on(ShardId(0), |env| async move {
-            let given = patient(&env, 100);
-            for _ in 0..10 * PATIENCE as usize * TASKS_PER_PASS {
+            let given = counted(&env, 100, true);
+            for _ in 0..10 * PAUSES {
                 env.pause().await;
             }
             let beside = given.get();
@@ -407,15 +413,8 @@ mod tests {
     #[test]
     fn what_a_task_waits_for_while_it_gives_way_wakes_it_as_soon_as_any_other() {
         let runtime = start(1);
-        let passes = runtime.run_on(ShardId(0), |env| async move {
-            let passes = Rc::new(Cell::new(0));
-            let (counter, inner) = (passes.clone(), env.clone());
-            env.spawn(async move {
-                for _ in 0..100 * PATIENCE {
-                    inner.pause().await;
-                    counter.set(counter.get() + 1);
-                }
-            });
+        let pauses = runtime.run_on(ShardId(0), |env| async move {
+            let pauses = counted(&env, 100 * PAUSES, false);
             // It has given way when the answer comes.
             let answered = env.call(ShardId(0), Request::Take(1));
             let mut answered = std::pin::pin!(answered);
@@ -432,23 +431,16 @@ mod tests {
                 Poll::Pending => way.as_mut().poll(context).map(|()| panic!("the answer came first")),
             })
             .await;
-            passes.get()
+            pauses.get()
         });
-        assert!(passes < PATIENCE, "{passes}");
+        assert!(pauses < PAUSES / 2, "{pauses}");
     }
 
     #[test]
     fn what_wakes_a_task_that_has_given_way_does_not_bring_its_turn() {
         let runtime = start(1);
         let pauses = runtime.run_on(ShardId(0), |env| async move {
-            let pauses = Rc::new(Cell::new(0));
-            let (counter, inner) = (pauses.clone(), env.clone());
-            env.spawn(async move {
-                for _ in 0..100 * PATIENCE as usize * TASKS_PER_PASS {
-                    inner.pause().await;
-                    counter.set(counter.get() + 1);
-                }
-            });
+            let pauses = counted(&env, 100 * PAUSES, false);
             env.pause().await;
             let before = pauses.get();
             let mut soon = std::pin::pin!(env.sleep(1));
@@ -460,7 +452,7 @@ mod tests {
             .await;
             pauses.get() - before
         });
-        assert!(pauses >= (PATIENCE as usize - 2) * TASKS_PER_PASS, "{pauses}");
+        assert!(pauses >= PAUSES - 2 * TASKS_PER_PASS, "{pauses}");
     }
 
     #[test]
