@@ -296,8 +296,11 @@ impl Store for ShardStore {
         if !self.shard.serves() {
             return Err(failure::is_reading_log());
         }
+        let newest = || Freshness { staleness_ns: 0, at_least: self.told() };
         let (reads_only, freshness) = match purpose {
-            Purpose::Read { staleness_ms, seen } if staleness_ms > 0 => {
+            Purpose::Write => (false, newest()),
+            Purpose::Read { staleness_ms: 0, .. } => (true, newest()),
+            Purpose::Read { staleness_ms, seen } => {
                 let (asked, most) = (Duration::from_millis(staleness_ms), self.node.max_staleness);
                 if asked > most {
                     return Err(failure::is_too_stale(asked, most));
@@ -305,7 +308,6 @@ impl Store for ShardStore {
                 let staleness_ns = staleness_ms.saturating_mul(1_000_000);
                 (true, Freshness { staleness_ns, at_least: Timestamp(seen) })
             }
-            _ => (purpose != Purpose::Write, Freshness { staleness_ns: 0, at_least: self.told() }),
         };
         let attempt = Attempt { age: self.shard.clock().0, freshness };
         let needs = BTreeSet::new();
@@ -353,19 +355,18 @@ impl Store for ShardStore {
         self.note(transaction, || self.shards_of(space, &low, high.as_ref()));
         let order = if reverse { Order::Descending } else { Order::Ascending };
         let scan = Scan { column: self.table(space).row(), low, high, limit: most, order };
-        let mut behind = scan.clone();
-        let (rows, rest) = self
+        let ((rows, rest), mut scan) = self
             .operate(transaction, |mut held| async move {
                 let (shard, handle) = held.parts();
                 let batch = shard.scan_batch(handle, &scan).await;
-                (held, batch)
+                (held, batch.map(|batch| (batch, scan)))
             })
             .await?;
         let rest = match rows.last() {
             // A scan ends at its limit.
             Some((last, _)) if rows.len() >= most => {
-                behind.go_on_behind(last);
-                Some(behind)
+                scan.go_on_behind(last);
+                Some(scan)
             }
             _ => rest,
         };
