@@ -68,10 +68,11 @@ async fn write<P: Protocol, E: Env<P>>(env: &E, log: &mut Log) -> bool {
     }
     let begun = env.clock();
     while let Err(why) = log.append(&entries).await {
-        let is_full = matches!(&why, LogError::Disk(error) | LogError::Doubtful(error) if error.fault == DiskFault::Full);
         env.local(|node| {
             node.base().log_failed(why.to_string());
-            if is_full {
+            if let LogError::Disk(error) | LogError::Doubtful(error) = &why
+                && error.fault == DiskFault::Full
+            {
                 node.base().note_reserve(Some(why.to_string()));
             }
         });
