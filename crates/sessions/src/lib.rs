@@ -15,6 +15,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use plimsoll_sql::session::{Places, Sender, World};
+use plimsoll_sql::types::time::zone::EPOCH_US;
 use plimsoll_txn::any_shard::AnyShard;
 use plimsoll_txn::base::Inbox;
 use plimsoll_types::ShardId;
@@ -24,9 +25,6 @@ pub use store::{NodeStore, ShardStore, Transaction};
 
 /// Maximum time that a session sleeps at once, in microseconds: a year.
 const SLEEP_US_MAX: u64 = 365 * 86_400_000_000;
-
-/// Unix time of 2000-01-01, in microseconds.
-const EPOCH_US: i64 = 946_684_800_000_000;
 
 /// The shard that a session runs on.
 pub struct Here {

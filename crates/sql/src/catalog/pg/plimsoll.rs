@@ -9,10 +9,9 @@ use std::net::SocketAddr;
 
 use super::{NULL, Row, Sight, relations, text, yes};
 use crate::catalog::owners::{owner_of, shown_key};
+use crate::types::time::zone::EPOCH_US;
 use crate::types::{Array, Datum, Oid, Style};
 
-/// 2000-01-01 in microseconds of Unix time.
-const EPOCH_US: i64 = 946_684_800_000_000;
 /// Microseconds in a millisecond.
 const US_PER_MS: f64 = 1_000.0;
 

@@ -11,8 +11,8 @@ use jiff::tz::{AmbiguousOffset, TimeZone, TimeZoneDatabase};
 
 use super::calendar::{self, US_PER_DAY, US_PER_SECOND};
 
-/// Seconds from 1970 to 2000.
-const EPOCH_S: i64 = 946_684_800;
+/// 2000-01-01, from which times count, in microseconds of Unix time.
+pub const EPOCH_US: i64 = 946_684_800_000_000;
 /// Days that the calendar repeats itself after: 400 years.
 const CYCLE_DAYS: i64 = 146_097;
 
@@ -112,7 +112,7 @@ impl Zone {
             }
             Rule::Named(zone) => {
                 let cycled = cycled(utc_us);
-                let second = cycled.div_euclid(US_PER_SECOND) + EPOCH_S;
+                let second = cycled.div_euclid(US_PER_SECOND) + EPOCH_US / US_PER_SECOND;
                 match jiff::Timestamp::from_second(second) {
                     Ok(moment) => {
                         let at = zone.to_offset_info(moment);
