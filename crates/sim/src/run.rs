@@ -418,7 +418,7 @@ impl Setting {
         }
     }
 
-    /// Runs a task on a shard to its end, in a world without faults; `None` if it does not end.
+    /// Runs a task on a shard to its end; `None` if it does not end although the faults have.
     pub(crate) fn run_on<R: 'static, F: Future<Output = R> + 'static>(
         &mut self,
         shard: ShardId,
@@ -434,9 +434,25 @@ impl Setting {
             }) as Task
         };
         self.world.spawn_on(shard, Box::new(task));
-        let until_ns = self.world.now() + PATIENCE_NS;
-        self.go_on(until_ns, || result.borrow().is_some());
+        for _ in 0..2 {
+            let until_ns = self.world.now() + PATIENCE_NS;
+            self.go_on(until_ns, || result.borrow().is_some());
+            if result.borrow().is_some() {
+                break;
+            }
+            self.heal();
+        }
         result.take()
+    }
+
+    /// Ends the faults of the world, so that what is still not done some time later is stuck.
+    fn heal(&mut self) {
+        self.world.heal_all();
+        // Machines whose clocks are further apart refuse each other's timestamps, and would go on
+        // to do so for as long as the clients run.
+        if !self.pair.has_oracle() && judge::clocks_are_far_apart(self.world.clock_error_ns()) {
+            self.world.set_clocks();
+        }
     }
 
     /// Lets the clients run, with what they need. Clients of a machine
@@ -489,12 +505,7 @@ impl Setting {
         }));
         self.move_slots(plan, running.clone());
         self.go_on(TROUBLE_NS, || running.get() == 0);
-        self.world.heal_all();
-        // Machines whose clocks are further apart refuse each other's timestamps, and would go on
-        // to do so for as long as the clients run.
-        if !pair.has_oracle() && judge::clocks_are_far_apart(self.world.clock_error_ns()) {
-            self.world.set_clocks();
-        }
+        self.heal();
         let stuck = self.await_clients(&to_do, &running).or_else(|| self.await_shards(plan));
         self.rest();
         if let Some(recorder) = &self.recorder {
