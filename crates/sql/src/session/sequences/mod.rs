@@ -143,10 +143,7 @@ impl<W: World> Session<'_, W> {
                 let error = format!("\"{name}\" is not a sequence");
                 Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, error).into())
             }
-            None => {
-                let error = format!("relation \"{name}\" does not exist");
-                Err(SqlError::new(SqlState::UNDEFINED_TABLE, error).into())
-            }
+            None => Err(no_sequence(&name).into()),
         }
     }
 
@@ -299,8 +296,11 @@ impl<W: World> Session<'_, W> {
         let mut changing = store.begin(Purpose::Write).await?;
         let key = state_key(sequence.rows);
         let found = store.get(&mut changing, Space::Parted, std::slice::from_ref(&key)).await?;
-        let bytes = found.into_iter().next().flatten();
-        let state = bytes.map_or(Ok(State::before(sequence.start)), |bytes| State::from_bytes(&bytes));
+        // It was written before the sequence was there, and goes after it.
+        let state = match found.into_iter().next().flatten() {
+            Some(bytes) => State::from_bytes(&bytes),
+            None => Err(no_sequence(&sequence.name)),
+        };
         let changed = state.and_then(|mut state| change(&mut state).map(|()| state));
         match changed {
             Ok(state) => {
@@ -342,6 +342,10 @@ pub(super) fn quoted(name: &str) -> String {
         return name.to_owned();
     }
     format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+fn no_sequence(name: &str) -> SqlError {
+    SqlError::new(SqlState::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist"))
 }
 
 fn undefined(what: &str) -> SqlError {

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::loading::there;
 use super::{Still, ask, block_on, raw, served, shown, world};
 use crate::session::{Closed, Places, Stream, serve};
 use crate::testing::{query, start};
@@ -155,4 +156,16 @@ fn numbers_are_not_given_back_by_a_rollback_and_no_other_sequence_gets_the_state
     ]);
     let rows: Vec<String> = shown(&answers).into_iter().filter(|answer| answer.starts_with("D ")).collect();
     assert_eq!(rows, ["D 1,2", "D 1", "D 2", "D 3"]);
+}
+
+#[test]
+fn a_sequence_that_is_dropped_meanwhile_has_no_next_number() {
+    let world = world();
+    say(&world, &["create sequence s"]);
+    let asked = "select nextval('s')";
+    let answers =
+        between(&world, &[("begin", ""), (asked, ""), (asked, "drop sequence s"), ("rollback", "")]);
+    assert!(answers.iter().any(|answer| answer.contains("42P01")), "{answers:?}");
+    // Its state does not come back.
+    assert_eq!(there(&world.store), []);
 }
