@@ -11,7 +11,7 @@ use crate::store::{Pair, Purpose, Range, Space, Store};
 const FILL: &str = "create table t as select g from generate_series(1, 9000) g";
 
 /// All that is there under the numbers of tables, and all marks of such.
-fn there(store: &Memory) -> Vec<Pair> {
+pub(super) fn there(store: &Memory) -> Vec<Pair> {
     let of = |space, low: Vec<u8>, high| {
         let (mut all, mut left) = (Vec::new(), Some(Range { space, low, high, reverse: false }));
         while let Some(range) = left {
@@ -103,7 +103,7 @@ fn filled_while_rows_are_removed(after: usize) -> (Vec<String>, usize) {
 
 #[test]
 fn a_session_whose_rows_were_removed_does_not_commit() {
-    let (answers, left) = filled_while_rows_are_removed(8192);
+    let (answers, left) = filled_while_rows_are_removed(8832);
     assert!(answers.iter().any(|answer| answer.starts_with("E ERROR 40001")), "{:?}", answers.last());
     assert!(answers.iter().any(|answer| answer.starts_with("E ERROR 42P01")), "{:?}", answers.last());
     assert_eq!(left, 0);
