@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::plan::{Expr, Plan, Question, Subquery};
-use super::{paths, sorted};
+use super::{needed, paths, sorted};
 use crate::SqlError;
 use crate::execute::evaluate::{Env, Shared};
 use crate::execute::fuel::Halt;
@@ -47,7 +47,9 @@ impl<'a> Folder<'a> {
             Plan::Catalog(reading) => Plan::Catalog(reading),
             Plan::Filter { input, condition } => paths::filtered(self.plan(*input), self.expr(condition)),
             Plan::Project { input, columns } => {
-                Plan::Project { input: boxed(self, input), columns: self.list(columns) }
+                let (mut input, columns) = (boxed(self, input), self.list(columns));
+                needed::only(&mut input, &columns.iter().collect::<Vec<_>>());
+                Plan::Project { input, columns }
             }
             Plan::Sets { input, sets } => Plan::Sets { input: boxed(self, input), sets: self.list(sets) },
             Plan::Join { left, right, width, condition, outer, lateral, .. } => paths::joined(Plan::Join {

@@ -11,7 +11,7 @@ use pg_query::protobuf::{Alias, JoinType, Node, RangeVar, SelectStmt};
 
 use super::expression::present;
 use super::names::strings;
-use super::plan::{Access, Aggregated, Expr, Plan, Reading, Scan, Windowed};
+use super::plan::{Aggregated, Expr, Plan, Reading, Scan, Windowed};
 use super::{Analyzer, DEPTH_MAX, Origin, unsupported};
 use crate::catalog::{Column, Relation, Table, pg};
 use crate::functions;
@@ -362,7 +362,7 @@ impl<'a> Analyzer<'a> {
         if with_key {
             columns.push(ScopeColumn::of_key());
         }
-        let plan = Plan::Scan(Scan { table, with_key, access: Access::default(), reverse: false });
+        let plan = Plan::Scan(Scan::of(table, with_key));
         Ok(Item { plan, columns, lateral: false })
     }
 

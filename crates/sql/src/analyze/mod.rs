@@ -44,6 +44,7 @@ mod from_functions;
 mod grouping;
 mod locking;
 pub mod names;
+mod needed;
 mod operator;
 mod order;
 mod paths;

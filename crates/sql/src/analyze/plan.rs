@@ -307,9 +307,16 @@ pub struct Scan {
     pub access: Access,
     /// Whether they come from the end.
     pub reverse: bool,
+    /// Which of the table's columns are looked at; none says all.
+    pub needed: Option<Vec<bool>>,
 }
 
 impl Scan {
+    /// Of all rows.
+    pub fn of(table: Arc<Table>, with_key: bool) -> Scan {
+        Scan { table, with_key, access: Access::default(), reverse: false, needed: None }
+    }
+
     /// How many columns its rows have.
     pub fn width(&self) -> usize {
         self.table.live().count() + usize::from(self.with_key)

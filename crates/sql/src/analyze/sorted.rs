@@ -1,8 +1,8 @@
 //! Rows that come in order because they are read in order: then they need not be sorted, and what
 //! asks for the first ones reads no more than those.
 
-use super::paths;
 use super::plan::{Access, Aggregated, Direction, Equal, Expr, Plan, Scan};
+use super::{needed, paths};
 use crate::catalog::{Index, Table};
 use crate::functions::Body;
 use crate::functions::aggregates::Kind;
@@ -19,9 +19,12 @@ pub fn sorted(input: Plan, keys: Vec<(usize, Direction)>, is_limited: bool) -> P
 
 /// A plan for groups. The least or the largest value of a column is in the first row in order.
 pub fn grouped(input: Plan, keys: Vec<Expr>, aggregates: Vec<Aggregated>) -> Plan {
-    if let Some(first) = extreme(&input, &keys, &aggregates) {
-        return Plan::Group { input: Box::new(first), keys, aggregates };
-    }
+    let mut input = extreme(&input, &keys, &aggregates).unwrap_or(input);
+    let of_aggregates = aggregates.iter().flat_map(|aggregate| {
+        let order = aggregate.order.iter().map(|(expr, _)| expr);
+        aggregate.arguments.iter().chain(&aggregate.filter).chain(order)
+    });
+    needed::only(&mut input, &keys.iter().chain(of_aggregates).collect::<Vec<_>>());
     Plan::Group { input: Box::new(input), keys, aggregates }
 }
 

@@ -14,7 +14,7 @@ use pg_query::protobuf::{
 use super::conflict::OnConflict;
 use super::expression::present;
 use super::from::{Clause, Scope, ScopeColumn};
-use super::plan::{Access, Expr, Plan, Scan, Typed};
+use super::plan::{Expr, Plan, Scan, Typed};
 use super::select::Target;
 use super::stored::{Condition, conditions, default};
 use super::{Analyzer, Column, unsupported};
@@ -340,7 +340,7 @@ impl<'a> Analyzer<'a> {
         range: &'a RangeVar,
         others: &'a [Node],
     ) -> Result<(Plan, Vec<ScopeColumn>), SqlError> {
-        let scan = Scan { table: table.clone(), with_key: true, access: Access::default(), reverse: false };
+        let scan = Scan::of(table.clone(), true);
         let mut columns = self.named_columns(table, range);
         columns.push(ScopeColumn::of_key());
         self.beside(Plan::Scan(scan), columns, others)

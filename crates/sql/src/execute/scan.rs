@@ -150,7 +150,7 @@ impl Scanning {
 
 /// The columns of a row that a scan gives, from how it is stored.
 fn columns(scan: &Scan, key: Vec<u8>, value: &[u8]) -> Result<Vec<Datum>, SqlError> {
-    let stored = row::read_row(&scan.table, &key, value)?;
+    let stored = row::read_columns(&scan.table, &key, value, scan.needed.as_deref())?;
     let live = stored.into_iter().zip(&scan.table.columns).filter(|(_, column)| !column.dropped);
     let mut columns: Vec<Datum> = live.map(|(value, _)| value).collect();
     if scan.with_key {

@@ -106,7 +106,10 @@ fn fit_text(text: Arc<str>, oid: Oid, length: usize, explicit: bool) -> Result<A
     let count = text.chars().count();
     if count <= length {
         if oid == Oid::BPCHAR && count < length {
-            return Ok(format!("{text}{}", " ".repeat(length - count)).into());
+            let mut filled = String::with_capacity(text.len() + length - count);
+            filled.push_str(&text);
+            filled.extend(std::iter::repeat_n(' ', length - count));
+            return Ok(filled.into());
         }
         return Ok(text);
     }

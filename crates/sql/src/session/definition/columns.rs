@@ -183,7 +183,9 @@ impl<W: World> Session<'_, W> {
         let column = change.table.columns.get_mut(position).ok_or_else(confused)?;
         let is_text = |oid: Oid| matches!(oid, Oid::TEXT | Oid::VARCHAR);
         let stays = matches!(expr, analyze::plan::Expr::Column { .. })
-            && (column.oid == oid || is_text(column.oid) && is_text(oid));
+            && (column.oid == oid || is_text(column.oid) && is_text(oid))
+            // Rows do not have the blanks that a length stands for.
+            && (oid != Oid::BPCHAR || column.modifier == modifier);
         let from =
             (std::mem::replace(&mut column.oid, oid), std::mem::replace(&mut column.modifier, modifier));
         if let Some(default) = column.default.take() {
