@@ -92,7 +92,8 @@ pub struct Described {
     #[arg(long, value_name = "HOST:PORT", conflicts_with = "file")]
     pub http: Option<Endpoint>,
     /// Threads that own its data; with --peers, the same number on all nodes [default: one per
-    /// core].
+    /// core but one, which the network, the log and clients on the same machine have use for; at
+    /// least one].
     #[arg(long, value_name = "N", conflicts_with = "file")]
     pub shards: Option<usize>,
     /// The other nodes of the cluster, and where they listen. All nodes are told the same, each of
@@ -233,7 +234,7 @@ const FILE: &str = "The file:
 const START_EXAMPLES: &[(&str, &str)] = &[
     (
         "plimsoll start --table account:hash --table entry",
-        "A whole database in one process, one shard per core, on 127.0.0.1:7401 and, for HTTP, 127.0.0.1:8401.",
+        "A whole database in one process, on 127.0.0.1:7401 and, for HTTP, 127.0.0.1:8401.",
     ),
     (
         "plimsoll start --node 1 --peers 2=10.0.0.2:7401 --listen 10.0.0.1:7401 --secret-file s --shards 4 --table account",
@@ -413,7 +414,7 @@ impl Described {
         if address.is_unspecified() {
             refuse!("nobody can reach {address}: add --advertise with the address that others see");
         }
-        let shards = self.shards.unwrap_or(cores);
+        let shards = self.shards.unwrap_or(cores.saturating_sub(1).max(1));
         // A string of JSON is one of TOML.
         let mut text = format!(
             "cluster = {}\nprotocol = \"{}\"\nscheme = \"{}\"\ndurability = \"{durability}\"\n",
