@@ -1,26 +1,44 @@
 //! Growing arrays that never move what they hold.
 
-/// Items per chunk.
-const CHUNK: usize = 1024;
+/// Items per chunk; few where assertions are tested, so that chunks are given back in small worlds.
+const CHUNK: usize = if cfg!(debug_assertions) { FIRST } else { 1024 };
 /// Items that there is room for in the first chunk at first.
 const FIRST: usize = 16;
 
 /// A vector in chunks: growing allocates one more chunk and copies nothing, so a table of millions
 /// of rows grows without a pause. Only the first chunk grows itself, for a small table is to be
-/// small.
-#[derive(Debug)]
+/// small. The memory of a chunk can be given back: what is read there is then always the same item.
+#[derive(Debug, Default)]
 pub struct Chunks<T> {
+    /// Those without memory have no items.
     chunks: Vec<Box<[T]>>,
     len: usize,
+    /// How many chunks have no memory.
+    released: usize,
+    gone: T,
 }
 
-impl<T> Default for Chunks<T> {
-    fn default() -> Self {
-        Chunks { chunks: Vec::new(), len: 0 }
+impl<T: Clone + Default> Chunks<T> {
+    /// The binary logarithm of the items per chunk.
+    pub const SHIFT: u32 = CHUNK.ilog2();
+
+    /// None, with this for all whose memory was given back.
+    pub fn new(gone: T) -> Chunks<T> {
+        Chunks { gone, ..Chunks::default() }
     }
-}
 
-impl<T: Default> Chunks<T> {
+    /// Gives the memory of a full chunk back.
+    pub fn release(&mut self, chunk: usize) {
+        self.released += 1;
+        self.chunks[chunk] = Box::default();
+    }
+
+    /// Gives such a chunk memory. Its items stay what they were read as.
+    pub fn restore(&mut self, chunk: usize) {
+        self.released -= 1;
+        self.chunks[chunk] = vec![self.gone.clone(); CHUNK].into();
+    }
+
     /// Appends `items` default items and tells the position of the first.
     pub fn extend(&mut self, items: usize) -> usize {
         let first = self.len;
@@ -50,7 +68,11 @@ impl<T> Chunks<T> {
     /// Memory taken, in bytes.
     pub fn bytes(&self) -> usize {
         // Only the first can be smaller than the others, while there are no others.
-        self.chunks.first().map_or(0, |first| first.len()) * self.chunks.len() * size_of::<T>()
+        let items = match &self.chunks[..] {
+            [only] => only.len(),
+            chunks => (chunks.len() - self.released) * CHUNK,
+        };
+        items * size_of::<T>()
     }
 }
 
@@ -59,7 +81,8 @@ impl<T> std::ops::Index<usize> for Chunks<T> {
 
     #[inline]
     fn index(&self, index: usize) -> &T {
-        &self.chunks[index / CHUNK][index % CHUNK]
+        debug_assert!(index < self.len);
+        self.chunks[index / CHUNK].get(index % CHUNK).unwrap_or(&self.gone)
     }
 }
 
@@ -89,6 +112,16 @@ mod tests {
         }
         assert_eq!(held, (0..4025).collect::<Vec<_>>());
         assert!(held.into_iter().all(|at| chunks[at] == at as u32 + 7));
-        assert_eq!(chunks.bytes(), 4 * 4096);
+        let bytes = 4025_usize.next_multiple_of(CHUNK) * 4;
+        assert_eq!(chunks.bytes(), bytes);
+        chunks.release(1);
+        let around = [chunks[CHUNK - 1], chunks[CHUNK], chunks[2 * CHUNK]];
+        assert_eq!(
+            (chunks.bytes(), around),
+            (bytes - CHUNK * 4, [CHUNK as u32 + 6, 0, 2 * CHUNK as u32 + 7])
+        );
+        chunks.restore(1);
+        chunks[CHUNK] = 5;
+        assert_eq!((chunks.bytes(), chunks[CHUNK], chunks[CHUNK + 1]), (bytes, 5, 0));
     }
 }

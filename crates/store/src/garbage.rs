@@ -61,6 +61,8 @@ pub struct KeptMemory {
 #[derive(Debug, Default)]
 pub(crate) struct Garbage {
     hidden: VecDeque<Hidden>,
+    /// Whether more of it might have been dropped than was, the last time.
+    has_more: bool,
     /// The groups of snapshots that are held, the oldest first.
     kept: Vec<Kept>,
     /// Of groups that are over: versions to be looked at again.
@@ -100,6 +102,7 @@ impl<M: Mark> Store<M> {
     /// version of that stamp, `sees` whether a snapshot that is held does.
     pub fn collect(&mut self, passed: impl Fn(Timestamp) -> bool, sees: impl Fn(&[u64], Timestamp) -> bool) {
         self.look_again(&passed, &sees);
+        self.garbage.has_more = false;
         for _ in 0..COLLECT_MAX / EXPECTED {
             let hidden = self.garbage.hidden.iter().take(EXPECTED);
             let ready = hidden.take_while(|hidden| passed(hidden.stamp)).count();
@@ -113,10 +116,14 @@ impl<M: Mark> Store<M> {
             black_box(nodes.fold(0, |touched, node| touched ^ node.meta));
             for _ in 0..ready {
                 let hidden = self.garbage.hidden.pop_front().expect("so many were counted");
+                if self.record(hidden.at).is_unlinked() {
+                    continue; // When another group of the row was worked off.
+                }
                 self.record_mut(hidden.at).set_queued(false);
                 self.trim(hidden.at, &passed, &sees, None);
             }
         }
+        self.garbage.has_more = true;
     }
 
     fn look_again(&mut self, passed: &impl Fn(Timestamp) -> bool, sees: &impl Fn(&[u64], Timestamp) -> bool) {
@@ -134,9 +141,10 @@ impl<M: Mark> Store<M> {
         self.garbage.hidden.len()
     }
 
-    /// Whether versions can be dropped at once, because a snapshot is over.
-    pub fn has_dropped_snapshots(&self) -> bool {
-        !self.garbage.again.is_empty()
+    /// Whether versions can be dropped at once: because a snapshot is over, or because there were
+    /// more than were to be dropped in one step.
+    pub fn can_collect(&self) -> bool {
+        self.garbage.has_more || !self.garbage.again.is_empty()
     }
 
     /// The groups of snapshots that are held, the oldest first, with what each of them keeps.
@@ -154,8 +162,8 @@ impl<M: Mark> Store<M> {
         sees: &impl Fn(&[u64], Timestamp) -> bool,
         again: Option<Timestamp>,
     ) {
-        if self.record(at).stamp == Timestamp::MAX {
-            return; // Unlinked when another group of the row was worked off.
+        if self.record(at).is_unlinked() {
+            return;
         }
         self.drop_unseen(at, passed, sees, again);
         let record = *self.record(at);

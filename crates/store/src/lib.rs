@@ -13,6 +13,7 @@ mod slab;
 mod store;
 mod table;
 mod tails;
+mod vacancies;
 mod values;
 
 pub use garbage::KeptMemory;

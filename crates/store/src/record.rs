@@ -118,6 +118,17 @@ impl<M: Mark> Record<M> {
         Record { mark, head: key.head(), ..Record::default() }
     }
 
+    /// A record of a row that is not linked any more.
+    pub(crate) fn unlinked(head: u128) -> Record<M> {
+        Record { head, stamp: Timestamp::MAX, ..Record::default() }
+    }
+
+    /// Whether its row is not linked any more. Then it is only read.
+    #[inline]
+    pub fn is_unlinked(&self) -> bool {
+        self.stamp == Timestamp::MAX
+    }
+
     /// The newest version's stamp; meaningless while the record is empty.
     #[inline]
     pub fn stamp(&self) -> Timestamp {

@@ -25,6 +25,7 @@ use crate::lock::{Holder, Lock, LockId};
 use crate::ranges::RangeLock;
 use crate::record::Version;
 use crate::table::{Cover, Index, Place, Table, TableMemory};
+use crate::vacancies::Vacancies;
 use crate::values::Values;
 use crate::{HashIndex, Mark, Record, RowId, Tails};
 
@@ -44,25 +45,38 @@ plimsoll_types::wire!(struct At { row, column });
 pub struct SnapshotTooOld;
 
 /// Older versions, shared by all tables.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Versions {
     pub(crate) nodes: Chunks<Version>,
-    free: Vec<u32>,
+    free: Vacancies,
+}
+
+impl Default for Versions {
+    fn default() -> Self {
+        Versions { nodes: Chunks::default(), free: Vacancies::new(Chunks::<Version>::SHIFT) }
+    }
 }
 
 impl Versions {
     /// Stores a node and returns its position plus one.
     #[inline]
     fn insert(&mut self, version: Version) -> u32 {
-        let position = self.free.pop().unwrap_or_else(|| self.nodes.extend(1) as u32);
+        let position = self.free.take().or_else(|| {
+            self.nodes.restore(self.free.restore()? as usize);
+            self.free.take()
+        });
+        let position = position.unwrap_or_else(|| self.nodes.extend(1) as u32);
         self.nodes[position as usize] = version;
         position + 1
     }
 
     /// Frees a node and returns what was in it.
     pub(crate) fn take(&mut self, position: u32) -> Version {
-        self.free.push(position);
-        self.nodes[position as usize]
+        let version = self.nodes[position as usize];
+        if let Some(chunk) = self.free.put(position) {
+            self.nodes.release(chunk as usize);
+        }
+        version
     }
 }
 
@@ -530,10 +544,10 @@ impl<M: Mark> Store<M> {
     /// Frees the lock of a record if it is idle. A row without a value goes to the garbage
     /// collector, which left it alone while it was locked.
     pub fn tidy_lock(&mut self, at: At) {
-        if self.lock(at).is_none_or(Lock::is_idle) {
+        if !self.record(at).is_unlinked() && self.lock(at).is_none_or(Lock::is_idle) {
             let record = self.record_mut(at);
             let word = mem::take(&mut record.lock);
-            let garbage = !record.is_present() && !record.is_queued() && record.stamp != Timestamp::MAX;
+            let garbage = !record.is_present() && !record.is_queued();
             if garbage {
                 record.set_queued(true);
                 let stamp = record.stamp;
@@ -759,6 +773,38 @@ mod tests {
             assert_eq!(store.bound(None, T, place.cover()), Timestamp(20), "I5: the mark is not forgotten");
             assert_eq!(store.record(x).stamp(), Timestamp::MAX, "nobody mistakes the row's next use");
             assert_eq!(store.memory(T).rows, 0);
+        }
+    }
+
+    #[test]
+    fn the_memory_of_many_rows_that_are_gone_is_given_back_and_taken_again() {
+        for groups in [&["row"][..], &["a", "b", "c"]] {
+            let mut store = store(IndexKind::Hash, groups);
+            let write = |store: &mut Store<Timestamp>, stamp: u64, value: Option<&[u8]>| {
+                for key in 0..10_000 {
+                    for group in 0..groups.len() as u8 {
+                        let at = at(store, key, group);
+                        store.install(at, Timestamp(stamp), value);
+                    }
+                }
+                collect(store, stamp);
+                while store.can_collect() {
+                    collect(store, stamp);
+                }
+                store.in_all()
+            };
+            let full = write(&mut store, 5, Some(&[7; 100]));
+            let empty = write(&mut store, 6, None);
+            // What is left is the index, and of each kind of slot a block that is empty and one that
+            // never became full.
+            let of_rows = 9_900 * (64 + 112) * groups.len();
+            assert!(empty.used <= full.used - of_rows, "{full:?} {empty:?}");
+            assert!(empty.free < 400_000 * groups.len(), "{empty:?}");
+            let again = write(&mut store, 7, Some(&[8; 100]));
+            assert!(again.used >= full.used && again.free < 400_000 * groups.len(), "{full:?} {again:?}");
+            let last = at(&mut store, 9_999, groups.len() as u8 - 1);
+            assert_eq!(seen(&store, last, 7), Ok(Some(vec![8; 100])));
+            assert_eq!(store.memory(T).rows, 10_000);
         }
     }
 

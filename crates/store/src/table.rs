@@ -19,6 +19,7 @@ use plimsoll_types::{IndexKind, Key, TableSpec, Timestamp};
 use crate::chunks::Chunks;
 use crate::ranges::RangeLock;
 use crate::store::At;
+use crate::vacancies::Vacancies;
 use crate::{HashIndex, LeafId, Mark, OrderedIndex, Record, RowId, Tails};
 
 /// Absent cells per hash table and shard.
@@ -104,7 +105,7 @@ pub(crate) struct Table<M: Mark> {
     pub records: Chunks<Record<M>>,
     pub groups: usize,
     pub tails: Tails,
-    free: Vec<RowId>,
+    free: Vacancies,
     cells: Box<[Cell<M>]>,
     /// Added to the versions of all leaves and cells.
     pub epoch: u64,
@@ -127,9 +128,9 @@ impl<M: Mark> Table<M> {
             groups: spec.groups.len(),
             spec,
             index,
-            records: Chunks::default(),
+            records: Chunks::new(Record::unlinked(0)),
             tails: Tails::default(),
-            free: Vec::new(),
+            free: Vacancies::new(Chunks::<Record<M>>::SHIFT),
             cells: vec![Cell::default(); cells].into_boxed_slice(),
             epoch: 0,
             ranges: Vec::new(),
@@ -159,19 +160,33 @@ impl<M: Mark> Table<M> {
 
     /// Links a row under a number that no other row has ever had.
     pub fn link_unused(&mut self, key: &Key) -> RowId {
-        let free = std::mem::take(&mut self.free);
-        let row = self.link(key).row().expect("a linked row exists");
-        self.free = free;
+        let row = self.unused();
+        self.link_as(row, key);
         row
     }
 
     /// Links a new row of empty records under an absent key.
     pub fn link(&mut self, key: &Key) -> Place {
-        let row = self.free.pop().unwrap_or_else(|| {
-            let row = self.records.extend(self.groups) / self.groups;
-            let row = u32::try_from(row).ok().filter(|&row| row != Place::NO_ROW);
-            row.expect("a table has fewer than 2^32 - 1 rows on a shard")
-        });
+        let row = self.free.take().or_else(|| self.restored()).unwrap_or_else(|| self.unused());
+        self.link_as(row, key)
+    }
+
+    /// A number that no other row has ever had.
+    fn unused(&mut self) -> RowId {
+        let row = self.records.extend(self.groups) / self.groups;
+        let row = u32::try_from(row).ok().filter(|&row| row != Place::NO_ROW);
+        row.expect("a table has fewer than 2^32 - 1 rows on a shard")
+    }
+
+    /// A number of a row that was, of those whose memory was given back.
+    #[cold]
+    fn restored(&mut self) -> Option<RowId> {
+        let block = self.free.restore()? as usize;
+        (block * self.groups..(block + 1) * self.groups).for_each(|chunk| self.records.restore(chunk));
+        self.free.take()
+    }
+
+    fn link_as(&mut self, row: RowId, key: &Key) -> Place {
         self.tail_bytes += self.tails.insert(row, key);
         // In a hash table the mark that stood for the absent key is the new records' first mark; in
         // an ordered one the leaf's goes on counting.
@@ -222,12 +237,13 @@ impl<M: Mark> Table<M> {
         for group in 0..self.groups {
             let record = &mut self.records[row as usize * self.groups + group];
             // Whoever has read it is told so by its key.
-            let head = record.head;
-            *record = Record::default();
-            (record.head, record.stamp) = (head, Timestamp::MAX);
+            *record = Record::unlinked(record.head);
         }
         self.tail_bytes -= self.tails.remove(row);
-        self.free.push(row);
+        if let Some(block) = self.free.put(row) {
+            let block = block as usize;
+            (block * self.groups..(block + 1) * self.groups).for_each(|chunk| self.records.release(chunk));
+        }
     }
 
     pub fn key(&self, row: RowId) -> Key {
@@ -266,7 +282,7 @@ impl<M: Mark> Table<M> {
 
     /// Whether a row is linked.
     pub fn is_linked(&self, row: RowId) -> bool {
-        self.records[row as usize * self.groups].stamp != Timestamp::MAX
+        !self.records[row as usize * self.groups].is_unlinked()
     }
 
     #[inline]

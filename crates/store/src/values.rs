@@ -8,6 +8,8 @@
 
 use plimsoll_types::Slab;
 
+use crate::vacancies::Vacancies;
+
 /// The largest value that lives in a size class, in bytes.
 const SMALL_MAX: usize = 1024;
 /// Granularity of the classes, in bytes.
@@ -22,9 +24,9 @@ struct Class {
     /// Slots per chunk are `1 << shift`.
     shift: u32,
     /// All have room for as many slots but the first, which grows up to that: a small table takes
-    /// little.
+    /// little. A chunk without a value may have no memory.
     chunks: Vec<Vec<u8>>,
-    free: Vec<u32>,
+    free: Vacancies,
     /// Slots handed out so far, freed ones included.
     used: u32,
 }
@@ -33,7 +35,7 @@ impl Class {
     fn new(slot: usize) -> Class {
         // The class of empty values has no slots.
         let shift = CHUNK_BYTES.checked_div(slot).map_or(0, usize::ilog2);
-        Class { slot, shift, chunks: Vec::new(), free: Vec::new(), used: 0 }
+        Class { slot, shift, chunks: Vec::new(), free: Vacancies::new(shift), used: 0 }
     }
 
     #[inline]
@@ -43,8 +45,12 @@ impl Class {
 
     #[inline]
     fn allocate(&mut self) -> u32 {
-        if let Some(handle) = self.free.pop() {
+        if let Some(handle) = self.free.take() {
             return handle;
+        }
+        if let Some(chunk) = self.free.restore() {
+            self.chunks[chunk as usize] = vec![0; self.slot << self.shift];
+            return self.free.take().expect("all its slots are free");
         }
         let handle = self.used;
         self.used = handle.checked_add(1).expect("a size class has fewer than 2^32 slots");
@@ -121,13 +127,19 @@ impl Values {
             self.large_bytes -= len;
             self.large.remove(handle);
         } else if len > 0 {
-            self.classes[len.div_ceil(STEP)].free.push(handle);
+            let class = &mut self.classes[len.div_ceil(STEP)];
+            if let Some(chunk) = class.free.put(handle) {
+                class.chunks[chunk as usize] = Vec::new();
+            }
         }
     }
 
     /// Bytes of values, and bytes that were freed and are there for others.
     pub fn bytes(&self) -> (usize, usize) {
-        let slots = |class: &Class| (class.slot * class.used as usize, class.slot * class.free.len());
+        let slots = |class: &Class| {
+            let gone = class.free.gone() << class.shift;
+            (class.slot * (class.used as usize - gone), class.slot * class.free.len())
+        };
         let sum = |(used, free), class| (used + slots(class).0, free + slots(class).1);
         let (used, free) = self.classes.iter().fold((0, 0), sum);
         (self.large_bytes + used - free, self.large_most - self.large_bytes + free)

@@ -73,6 +73,9 @@ const TELL_IDLE_NS: u64 = 100_000_000;
 /// Interval between publications of a shard's low-water mark, in nanoseconds. Shards that exchange
 /// messages have many passes with little work; publishing in each would take longer than the work.
 const SWEEP_NS: u64 = 5_000;
+/// The same of a shard that sleeps and has something to drop: snapshots may be as old as
+/// `max_staleness` allows.
+const IDLE_SWEEP_NS: u64 = 1_000_000_000;
 
 /// A snapshot that is active for longer, in nanoseconds, is published as held, so that it keeps what
 /// it sees and nothing else. Shorter ones hold the low-water mark back, which costs less than to
@@ -759,7 +762,13 @@ impl<S: Scheme> Base<S> {
     pub(crate) fn due(&self) -> Option<u64> {
         let every_ns = tell_every_ns(self.listening, self.asked);
         let tell = (self.listening > 0).then(|| self.told.0 + every_ns);
-        let drop = self.store.has_dropped_snapshots().then_some(0);
+        let drop = match self.store.can_collect() {
+            true => Some(0),
+            false if self.store.garbage() > 0 && self.watermark.is_some() => {
+                Some(self.swept.0 + IDLE_SWEEP_NS)
+            }
+            false => None,
+        };
         let due = tell.into_iter().chain(drop);
         let votes = if self.serves_transactions() { self.votes.due() } else { None };
         due.chain(votes).chain(self.moves.due()).chain(self.scheme.due()).min()

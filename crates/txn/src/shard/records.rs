@@ -348,6 +348,10 @@ impl<S: Scheme> Base<S> {
     /// Raises the mark of a record that a transaction with this stamp has read or written.
     #[inline]
     pub(crate) fn raise_mark(&mut self, at: At, stamp: Timestamp) {
+        // A row that is gone was read: what covers its key has its mark, and the read is not valid.
+        if self.store.record(at).is_unlinked() {
+            return;
+        }
         let mark = &mut self.store.record_mut(at).mark;
         if planted(Mutant::StoredMark) {
             *mark = S::Mark::default();
