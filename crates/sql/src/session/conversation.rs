@@ -20,7 +20,7 @@ use super::cursors::Cursor;
 use super::data::Data;
 use super::definition::Sweep;
 use super::journal::Journal;
-use super::names::Name;
+use super::names::{Met, Name};
 use super::portal::{Portal, Prepared};
 use super::recent::Author;
 use super::reservations::Reserved;
@@ -95,6 +95,8 @@ pub(super) struct Session<'a, W: World> {
     pub(super) cache: Cache,
     /// Descriptors that it has met, with their bytes.
     pub(super) decoded: BTreeMap<Name, (Vec<u8>, Relation)>,
+    /// Tables that its plans are for, the same.
+    pub(super) met: Vec<Met>,
     /// The session, to those whose rows it writes.
     pub(super) author: Author,
     /// What its transaction has said.
@@ -170,6 +172,7 @@ impl<'a, W: World> Session<'a, W> {
             world,
             cache: Cache::default(),
             decoded: BTreeMap::new(),
+            met: Vec::new(),
             reserved: place.reserved(world.sender()),
             author: Author { session: place.pid(), application: Arc::from("") },
             place,

@@ -16,8 +16,8 @@ use super::names::Name;
 use super::references::Deferrals;
 use super::trace::Trace;
 use super::{Stop, World};
-use crate::catalog::Relation;
 use crate::catalog::pg::Objects;
+use crate::catalog::{Relation, Table};
 use crate::encoding::descriptor::descriptors_prefix;
 use crate::functions::confused;
 use crate::store::{Failure, Pair, Purpose, Range, Space, Store};
@@ -34,6 +34,8 @@ pub(super) struct Open<T> {
     has_read: bool,
     /// Names that were looked up in it; none: nothing has that name.
     pub(super) relations: BTreeMap<Name, Option<Relation>>,
+    /// Tables that were found in it to be still what a plan was made for.
+    pub(super) current: Vec<Arc<Table>>,
     /// All that has a name, once it was looked up.
     pub(super) objects: Option<Arc<Objects>>,
     /// What it has read and written, unless it only reads.
@@ -44,7 +46,15 @@ impl<T> Open<T> {
     /// One that reads this snapshot.
     fn new(transaction: T, reads_only: bool, snapshot: Option<u64>) -> Open<T> {
         let trace = if reads_only { Trace::none() } else { Trace::new(snapshot) };
-        Open { transaction, reads_only, has_read: false, relations: BTreeMap::new(), objects: None, trace }
+        Open {
+            transaction,
+            reads_only,
+            has_read: false,
+            relations: BTreeMap::new(),
+            current: Vec::new(),
+            objects: None,
+            trace,
+        }
     }
 }
 
@@ -162,6 +172,7 @@ impl<T> Data<T> {
     pub(super) fn learn(&mut self, schema: &str, name: &str, relation: Option<Relation>) {
         if let Some(open) = &mut self.open {
             open.relations.insert((schema.to_owned(), name.to_owned()), relation);
+            open.current.clear();
         }
     }
 
@@ -186,6 +197,7 @@ impl<T> Data<T> {
     fn forget_relations(&mut self) {
         if let Some(open) = &mut self.open {
             open.relations.clear();
+            open.current.clear();
             open.objects = None;
         }
     }

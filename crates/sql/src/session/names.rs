@@ -27,6 +27,16 @@ use crate::{SqlError, SqlState};
 /// Descriptors that a session keeps at most.
 const DECODED_MAX: usize = 256;
 
+/// Tables of plans whose descriptors a session knows at most.
+const MET_MAX: usize = 16;
+
+/// A table that a statement was planned for, and where and how its descriptor is stored.
+pub(super) struct Met {
+    table: Arc<Table>,
+    key: Vec<u8>,
+    bytes: Vec<u8>,
+}
+
 /// A schema and a name in it.
 pub(super) type Name = (String, String);
 
@@ -159,6 +169,41 @@ impl<W: World> Session<'_, W> {
         Ok(relations)
     }
 
+    /// Whether a table is still this one.
+    async fn is_still(&mut self, table: &Arc<Table>) -> Result<bool, Stop> {
+        self.open().await?;
+        let Some(open) = &self.data.open else { return Err(confused().into()) };
+        if open.current.iter().any(|it| Arc::ptr_eq(it, table)) {
+            return Ok(true);
+        }
+        // What the transaction has looked up, or made, it knows by name.
+        let known = self.met.iter().find(|met| Arc::ptr_eq(&met.table, table));
+        let known = known.filter(|_| open.relations.is_empty() && !planted(Mutant::DescriptorUnvalidated));
+        if let Some(key) = known.map(|met| met.key.clone()) {
+            let found = self.get(Space::Copied, &[key]).await?;
+            let bytes = found.into_iter().next().flatten();
+            let is_same = |met: &Met| Arc::ptr_eq(&met.table, table) && bytes.as_ref() == Some(&met.bytes);
+            if let (true, Some(open)) = (self.met.iter().any(is_same), &mut self.data.open) {
+                open.current.push(table.clone());
+                return Ok(true);
+            }
+        }
+        let found = self.look_up(table.schema.clone(), table.name.clone()).await?;
+        if !matches!(&found, Some(Relation::Table(found)) if found == table) {
+            return Ok(false);
+        }
+        let name = (table.schema.clone(), table.name.clone());
+        if let Some((bytes, _)) = self.decoded.get(&name) {
+            let met =
+                Met { table: table.clone(), key: descriptor_key(&name.0, &name.1), bytes: bytes.clone() };
+            if self.met.len() >= MET_MAX {
+                self.met.clear();
+            }
+            self.met.push(met);
+        }
+        Ok(true)
+    }
+
     /// Whether the tables and sequences of a query are still what it was planned for.
     pub(super) async fn is_current(&mut self, query: &Query) -> Result<bool, Stop> {
         if let Some(objects) = &query.objects
@@ -167,8 +212,7 @@ impl<W: World> Session<'_, W> {
             return Ok(false);
         }
         for table in &query.tables {
-            let found = self.look_up(table.schema.clone(), table.name.clone()).await?;
-            if !matches!(&found, Some(Relation::Table(found)) if found == table) {
+            if !self.is_still(table).await? {
                 return Ok(false);
             }
         }
