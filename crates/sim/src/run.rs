@@ -418,7 +418,8 @@ impl Setting {
         }
     }
 
-    /// Runs a task on a shard to its end; `None` if it does not end although the faults have.
+    /// Runs a task on a shard to its end; `None` if it does not end although the faults have, which
+    /// they do for the rest of the run if it takes too long.
     pub(crate) fn run_on<R: 'static, F: Future<Output = R> + 'static>(
         &mut self,
         shard: ShardId,
@@ -435,7 +436,7 @@ impl Setting {
         };
         self.world.spawn_on(shard, Box::new(task));
         for _ in 0..2 {
-            let until_ns = self.world.now() + PATIENCE_NS;
+            let until_ns = self.world.now() + PATIENCE_NS + 2 * self.world.clock_error_ns();
             self.go_on(until_ns, || result.borrow().is_some());
             if result.borrow().is_some() {
                 break;
