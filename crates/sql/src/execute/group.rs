@@ -77,6 +77,17 @@ impl Group {
             // Without keys there is one group, even of no rows.
             self.groups.insert(Key(Vec::new()), fresh()?);
         }
+        let places: Option<Vec<Option<usize>>> = aggregates.iter().map(plain).collect();
+        if let (true, Some(places), Some(group)) = (keys.is_empty(), places, self.groups.values_mut().next())
+        {
+            while let Some((row, ())) = self.input.next(input, env, |_| Ok(()))? {
+                for ((running, aggregated), place) in group.iter_mut().zip(aggregates).zip(&places) {
+                    let argument = place.and_then(|place| row.get(place..=place));
+                    running.add_now(aggregated, argument.unwrap_or_default(), env.shared)?;
+                }
+            }
+            return Ok(());
+        }
         let shares = |inside: &Env<'_>| -> Result<(Row, Vec<Share>), Halt> {
             let key = inside.values(keys)?;
             Ok((key, aggregates.iter().map(|it| share(it, inside)).collect::<Result<_, Halt>>()?))
@@ -119,6 +130,17 @@ fn finish(
     Ok(())
 }
 
+/// The column that an aggregate takes, or none, if it takes every row as it comes and does not
+/// compute: there is nothing to keep of a row, and nothing that could pause.
+fn plain(aggregated: &Aggregated) -> Option<Option<usize>> {
+    let takes_all = aggregated.filter.is_none() && aggregated.order.is_empty() && !aggregated.distinct;
+    match aggregated.arguments.as_slice() {
+        [] if takes_all => Some(None),
+        [Expr::Column { level: 0, place }] if takes_all => Some(Some(*place)),
+        _ => None,
+    }
+}
+
 /// What a row brings to an aggregate.
 fn share(aggregated: &Aggregated, env: &Env<'_>) -> Result<Share, Halt> {
     if let Some(filter) = &aggregated.filter
@@ -147,14 +169,24 @@ impl Running {
     fn add(&mut self, aggregated: &Aggregated, share: Share, shared: &Shared<'_>) -> Result<(), SqlError> {
         let Some((arguments, keys)) = share else { return Ok(()) };
         if aggregated.order.is_empty() {
-            let before = self.state.size();
-            self.take(aggregated, &arguments, shared)?;
-            return hold(shared, self.state.size().saturating_sub(before), "an aggregate");
+            return self.add_now(aggregated, &arguments, shared);
         }
         hold_row(shared, &arguments, "an aggregate")?;
         hold(shared, keys.iter().map(|key| weight(&key.0)).sum(), "an aggregate")?;
         self.rows.insert((keys, self.rows.len()), arguments);
         Ok(())
+    }
+
+    /// Adds a row whose order does not count.
+    fn add_now(
+        &mut self,
+        aggregated: &Aggregated,
+        arguments: &[Datum],
+        shared: &Shared<'_>,
+    ) -> Result<(), SqlError> {
+        let before = self.state.size();
+        self.take(aggregated, arguments, shared)?;
+        hold(shared, self.state.size().saturating_sub(before), "an aggregate")
     }
 
     /// Takes the rows that were kept for their order.
