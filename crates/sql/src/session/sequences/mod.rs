@@ -143,7 +143,10 @@ impl<W: World> Session<'_, W> {
                 let error = format!("\"{name}\" is not a sequence");
                 Err(SqlError::new(SqlState::WRONG_OBJECT_TYPE, error).into())
             }
-            None => Err(no_sequence(&name).into()),
+            None => {
+                let error = format!("relation \"{name}\" does not exist");
+                Err(SqlError::new(SqlState::UNDEFINED_TABLE, error).into())
+            }
         }
     }
 
@@ -276,37 +279,41 @@ impl<W: World> Session<'_, W> {
         let since_us = self.world.now_us();
         loop {
             match self.try_change_state(sequence, &mut change).await {
+                // A state is written before a sequence has it, and goes after it. What is done again
+                // finds the sequence as it is now.
+                Ok(false) => return Err(Stop::Conflict("the sequence was changed meanwhile".into())),
+                Ok(true) => return Ok(()),
                 Err(Stop::Conflict(why)) => {
                     if self.world.now_us().saturating_sub(since_us) >= RETRIED_FOR_US {
                         return Err(Stop::Conflict(why));
                     }
                     self.world.sleep(self.world.random() % PAUSE_US).await;
                 }
-                done => return done,
+                Err(stop) => return Err(stop),
             }
         }
     }
 
+    /// Changes a state, if it is there.
     async fn try_change_state(
         &mut self,
         sequence: &Sequence,
         change: &mut impl FnMut(&mut State) -> Result<(), SqlError>,
-    ) -> Result<(), Stop> {
+    ) -> Result<bool, Stop> {
         let store = self.world.store();
         let mut changing = store.begin(Purpose::Write).await?;
         let key = state_key(sequence.rows);
         let found = store.get(&mut changing, Space::Parted, std::slice::from_ref(&key)).await?;
-        // It was written before the sequence was there, and goes after it.
-        let state = match found.into_iter().next().flatten() {
-            Some(bytes) => State::from_bytes(&bytes),
-            None => Err(no_sequence(&sequence.name)),
+        let Some(bytes) = found.into_iter().next().flatten() else {
+            store.rollback(changing).await;
+            return Ok(false);
         };
-        let changed = state.and_then(|mut state| change(&mut state).map(|()| state));
+        let changed = State::from_bytes(&bytes).and_then(|mut state| change(&mut state).map(|()| state));
         match changed {
             Ok(state) => {
                 store.put(&mut changing, Space::Parted, &key, Some(&state.to_bytes())).await?;
                 store.commit(changing).await?;
-                Ok(())
+                Ok(true)
             }
             Err(error) => {
                 store.rollback(changing).await;
@@ -342,10 +349,6 @@ pub(super) fn quoted(name: &str) -> String {
         return name.to_owned();
     }
     format!("\"{}\"", name.replace('"', "\"\""))
-}
-
-fn no_sequence(name: &str) -> SqlError {
-    SqlError::new(SqlState::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist"))
 }
 
 fn undefined(what: &str) -> SqlError {
