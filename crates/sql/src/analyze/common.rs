@@ -12,7 +12,7 @@ use super::names::strings;
 use super::plan::{Expr, Plan};
 use super::select::{Output, Planned};
 use super::unsupported;
-use crate::functions;
+use crate::functions::{self, system::with_modifier};
 use crate::{SqlError, SqlState};
 
 impl<'a> Analyzer<'a> {
@@ -157,13 +157,15 @@ impl<'a> Analyzer<'a> {
         for (place, (left, right)) in outputs.iter().zip(&step_outputs).enumerate() {
             let value = |output: &Output| typed(Expr::CaseValue, output.column.oid, output.location);
             let common_type = self.common_type(&[value(left), value(right)], "UNION")?;
-            if common_type != left.column.oid {
+            let modifier =
+                if left.column.modifier == right.column.modifier { left.column.modifier } else { -1 };
+            if (common_type, modifier) != (left.column.oid, left.column.modifier) {
                 let error = format!(
                     "recursive query \"{}\" column {} has type {} in non-recursive term but type {} overall",
                     common.name,
                     place + 1,
-                    left.column.oid.display(),
-                    common_type.display()
+                    with_modifier(left.column.oid, left.column.modifier),
+                    with_modifier(common_type, modifier)
                 );
                 let hint = "Cast the output of the non-recursive term to the correct type.";
                 let error = SqlError::new(SqlState::DATATYPE_MISMATCH, error).hint(hint);

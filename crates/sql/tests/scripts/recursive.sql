@@ -32,3 +32,8 @@ SELECT * FROM ROWS FROM (generate_series(1, 2), unnest(ARRAY['x', 'y', 'z'])) WI
 SELECT v.k, u.* FROM (VALUES (1, ARRAY[10, 20]), (2, ARRAY[30])) AS v(k, a), unnest(v.a, ARRAY[v.k]) WITH ORDINALITY AS u(x, y, n);
 SELECT unnest FROM unnest(ARRAY[1], ARRAY[2]);
 SELECT * FROM unnest(1, ARRAY[2]);
+with recursive r (c, n) as (select 'a'::char(3), 1 union all select 'abcde'::char(5), n + 1 from r where n < 2) select c from r;
+with recursive r (c, n) as (select 'a'::varchar(3), 1 union all select 'abc'::varchar(3), n + 1 from r where n < 2) select c from r;
+with recursive r (c, n) as (select 'a'::varchar(3), 1 union all select c || 'b', n + 1 from r where n < 2) select c from r;
+with recursive r (c) as (select 1.5::numeric(3, 1) union all select (c + 1)::numeric(5, 2) from r where c < 3) select c from r;
+with recursive r (c) as (select 1.5::numeric union all select (c + 1)::numeric(5, 2) from r where c < 3) select c from r;
