@@ -24,7 +24,7 @@ use super::bytes::{Bytes, corrupted, mismatched};
 use super::{key, order, value};
 use crate::SqlError;
 use crate::catalog::{Column, Table};
-use crate::types::scalar::fit;
+use crate::types::scalar::padded;
 use crate::types::{Datum, Oid};
 
 /// Ends have two bytes.
@@ -126,6 +126,9 @@ pub fn read_columns(
             set(&mut values, usize::from(*position), datum);
         }
     }
+    if needed.is_some_and(|needed| !needed.contains(&true)) {
+        return Ok(values);
+    }
     let stored = Stored::open(table, row)?;
     stored.each(table, |position, column, bytes| {
         if !column.dropped && needs(position) {
@@ -143,10 +146,10 @@ pub fn read_columns(
 
 fn take(column: &Column, bytes: &[u8]) -> Result<Datum, SqlError> {
     let value = value::take(column.oid, bytes)?;
-    match padding(column) {
-        Some(_) => fit(value, column.oid, column.modifier, false),
-        None => Ok(value),
-    }
+    Ok(match (padding(column), value) {
+        (Some(length), Datum::Text(text)) => Datum::Text(padded(text, length)),
+        (_, value) => value,
+    })
 }
 
 fn set(values: &mut [Datum], position: usize, datum: Datum) {

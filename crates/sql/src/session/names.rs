@@ -192,8 +192,11 @@ impl<W: World> Session<'_, W> {
         if !matches!(&found, Some(Relation::Table(found)) if found == table) {
             return Ok(false);
         }
+        // What the transaction has made is known without its bytes.
         let name = (table.schema.clone(), table.name.clone());
-        if let Some((bytes, _)) = self.decoded.get(&name) {
+        if let Some((bytes, Relation::Table(decoded))) = self.decoded.get(&name)
+            && decoded == table
+        {
             let met =
                 Met { table: table.clone(), key: descriptor_key(&name.0, &name.1), bytes: bytes.clone() };
             if self.met.len() >= MET_MAX {

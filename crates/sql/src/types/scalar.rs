@@ -102,16 +102,21 @@ pub fn fit(value: Datum, oid: Oid, modifier: i32, explicit: bool) -> Result<Datu
     })
 }
 
+/// A string filled up with blanks to as many characters, if it has fewer.
+pub fn padded(text: Arc<str>, length: usize) -> Arc<str> {
+    let missing = length.saturating_sub(text.chars().count());
+    if missing == 0 {
+        return text;
+    }
+    let mut filled = String::with_capacity(text.len() + missing);
+    filled.push_str(&text);
+    filled.extend(std::iter::repeat_n(' ', missing));
+    filled.into()
+}
+
 fn fit_text(text: Arc<str>, oid: Oid, length: usize, explicit: bool) -> Result<Arc<str>, SqlError> {
-    let count = text.chars().count();
-    if count <= length {
-        if oid == Oid::BPCHAR && count < length {
-            let mut filled = String::with_capacity(text.len() + length - count);
-            filled.push_str(&text);
-            filled.extend(std::iter::repeat_n(' ', length - count));
-            return Ok(filled.into());
-        }
-        return Ok(text);
+    if text.chars().count() <= length {
+        return Ok(if oid == Oid::BPCHAR { padded(text, length) } else { text });
     }
     let end = text.char_indices().nth(length).map_or(text.len(), |(place, _)| place);
     let (kept, lost) = text.split_at(end);
