@@ -1,12 +1,11 @@
-//! Functions and aggregates.
+//! Functions.
 
 use pg_query::NodeEnum;
 use pg_query::protobuf::FuncCall;
 
-use super::expression::{present, typed};
-use super::from::Clause;
+use super::expression::typed;
 use super::names::strings;
-use super::plan::{Aggregated, Direction, Expr, Typed};
+use super::plan::{Expr, Typed};
 use super::resolve::{self, Found};
 use super::{Analyzer, unsupported};
 use crate::functions::{self, Body, CastContext, list};
@@ -14,9 +13,6 @@ use crate::types::Oid;
 use crate::{SqlError, SqlState};
 
 type Outcome = Result<Typed, SqlError>;
-
-/// The error of an aggregate within another.
-const NESTED: &str = "aggregate function calls cannot be nested";
 
 impl<'a> Analyzer<'a> {
     /// A call of what was found.
@@ -54,7 +50,7 @@ impl<'a> Analyzer<'a> {
 
     /// A function.
     pub fn call(&mut self, call: &'a FuncCall) -> Outcome {
-        let location = call.location;
+        let (location, since) = (call.location, self.named.mark());
         let names = strings(&call.funcname);
         let name = match names.as_slice() {
             [name] | ["pg_catalog", name] => *name,
@@ -99,7 +95,7 @@ impl<'a> Analyzer<'a> {
         let plain =
             call.agg_order.is_empty() && !call.agg_distinct && call.agg_filter.is_none() && !call.agg_star;
         match &found.function.body {
-            Body::Aggregate(_) => self.aggregate(call, &found, arguments),
+            Body::Aggregate(_) => self.aggregate(call, &found, arguments, since),
             _ if !plain => {
                 let what = if call.agg_star {
                     format!("{name}(*) specified, but {name} is not an aggregate function")
@@ -129,102 +125,5 @@ impl<'a> Analyzer<'a> {
                 Ok(Typed { expr: Expr::Set(place), ..result })
             }
         }
-    }
-
-    fn aggregate(&mut self, call: &'a FuncCall, found: &Found, arguments: Vec<Typed>) -> Outcome {
-        let location = call.location;
-        let clause = self.scopes.last().map_or(Clause::Select, |scope| scope.clause);
-        if let Some(where_) = clause.refuses_aggregates() {
-            return self.refuse(
-                location,
-                SqlState::GROUPING_ERROR,
-                format!("aggregate functions are not allowed in {where_}"),
-            );
-        }
-        if arguments.is_empty() && !call.agg_star {
-            return self.refuse(
-                location,
-                SqlState::WRONG_OBJECT_TYPE,
-                format!("{}(*) must be used to call a parameterless aggregate function", found.function.name),
-            );
-        }
-        if let Some(inner) = arguments.iter().find_map(|argument| self.aggregate_place(&argument.expr)) {
-            return self.refuse(inner, SqlState::GROUPING_ERROR, NESTED);
-        }
-        if arguments.iter().any(|argument| argument.expr.any(&|expr| matches!(expr, Expr::Set(_)))) {
-            return self.refuse(
-                location,
-                SqlState::FEATURE_NOT_SUPPORTED,
-                "aggregate function calls cannot contain set-returning function calls",
-            );
-        }
-        let result = self.called(found, arguments, call.func_variadic, location)?;
-        let Expr::Call { function, arguments, types, result: oid, .. } = result.expr else {
-            return Err(functions::confused());
-        };
-        let filter = match &call.agg_filter {
-            Some(filter) => {
-                let outside = self.enter(Clause::Filter);
-                let filter = self.expression(filter)?;
-                self.enter(outside);
-                Some(self.boolean(filter, "FILTER")?)
-            }
-            None => None,
-        };
-        let mut order = Vec::new();
-        for node in &call.agg_order {
-            let Some(NodeEnum::SortBy(sort)) = &node.node else { return Err(functions::confused()) };
-            let key = self.expression(present(&sort.node)?)?;
-            let key = self.settled(key)?;
-            if let Some(inner) = self.aggregate_place(&key.expr) {
-                return self.refuse(inner, SqlState::GROUPING_ERROR, NESTED);
-            }
-            let direction = self.direction(sort, key.oid)?;
-            order.push((key.expr, direction));
-        }
-        if call.agg_distinct && order.is_empty() {
-            // Equal arguments are found by sorting them.
-            let blanks = types.first() == Some(&Oid::BPCHAR);
-            order = arguments
-                .iter()
-                .map(|argument| {
-                    (argument.clone(), Direction { descending: false, nulls_first: false, blanks })
-                })
-                .collect();
-        }
-        let reads = |of_this: bool| {
-            let column = |part: &Expr| matches!(part, Expr::Column { level, .. } if (*level == 0) == of_this);
-            arguments.iter().chain(&filter).any(|argument| argument.any(&column))
-        };
-        // Its groups would be those of the query around.
-        if reads(false) && !reads(true) {
-            return Err(unsupported("an aggregate over columns of an outer query"));
-        }
-        let aggregated = Aggregated {
-            function,
-            arguments,
-            types,
-            result: oid,
-            distinct: call.agg_distinct,
-            filter,
-            order,
-        };
-        let scope = self.scopes.last_mut().ok_or_else(functions::confused)?;
-        let place = scope.aggregates.iter().position(|known| *known == aggregated).unwrap_or_else(|| {
-            scope.aggregates.push(aggregated);
-            scope.aggregate_places.push(location);
-            scope.aggregates.len() - 1
-        });
-        Ok(typed(Expr::Aggregate(place), oid, location))
-    }
-
-    /// Where the first aggregate of an expression is.
-    pub fn aggregate_place(&self, expr: &Expr) -> Option<i32> {
-        let scope = self.scopes.last()?;
-        let place =
-            scope.aggregate_places.iter().enumerate().find(|(number, _)| {
-                expr.any(&|part| matches!(part, Expr::Aggregate(found) if found == number))
-            });
-        place.map(|(_, location)| *location)
     }
 }

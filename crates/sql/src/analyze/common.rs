@@ -87,7 +87,10 @@ impl<'a> Analyzer<'a> {
                 common.is_read.set(true);
                 let inner = self.scopes.split_off(common.around.min(self.scopes.len()));
                 self.scopes.extend(inner.iter().map(|scope| Scope::new(Vec::new(), scope.clause)));
+                let mark = self.named.mark();
                 let planned = self.common_query(common);
+                self.named.back_to(mark);
+                self.named.common(common.around, common.name);
                 self.scopes.truncate(self.scopes.len() - inner.len());
                 self.scopes.extend(inner);
                 planned

@@ -317,7 +317,7 @@ impl Text<'_> {
             Expr::CaseValue => "value".to_owned(),
             Expr::Case { .. } => "CASE".to_owned(),
             Expr::Clock { oid, .. } => format!("now()::{}", oid.display()),
-            Expr::Aggregate(_)
+            Expr::Aggregate { .. }
             | Expr::Set(_)
             | Expr::Window(_)
             | Expr::Field { .. }

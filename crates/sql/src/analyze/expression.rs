@@ -205,7 +205,9 @@ impl<'a> Analyzer<'a> {
                 Ok(Some(place)) => {
                     let Some(column) = scope.columns.get(place) else { return Err(functions::confused()) };
                     let (oid, modifier) = (column.oid, column.modifier);
-                    self.crossed = self.crossed.min(self.scopes.len() - 1 - level);
+                    let scope = self.scopes.len() - 1 - level;
+                    self.crossed = self.crossed.min(scope);
+                    self.named.column(scope, place, location);
                     return Ok(Typed { expr: Expr::Column { level, place }, oid, modifier, location });
                 }
                 Ok(None) => {}

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use pg_query::NodeEnum;
 use pg_query::protobuf::{Alias, JoinType, Node, RangeVar, SelectStmt};
 
+use super::aggregate::Mark;
 use super::expression::present;
 use super::names::strings;
 use super::plan::{Aggregated, Expr, Plan, Reading, Scan, Windowed};
@@ -57,6 +58,8 @@ pub enum Clause {
     Join,
     /// A function in `FROM`.
     Function,
+    /// A query in `FROM`.
+    Query,
     /// `VALUES`
     Values,
     /// `SET` of an `UPDATE`.
@@ -84,6 +87,7 @@ impl Clause {
             Clause::GroupBy => Some("GROUP BY"),
             Clause::Join => Some("JOIN conditions"),
             Clause::Function => Some("functions in FROM"),
+            Clause::Query => Some("FROM clause of their own query level"),
             Clause::Values => Some("VALUES"),
             Clause::Update => Some("UPDATE"),
             Clause::Returning => Some("RETURNING"),
@@ -108,7 +112,7 @@ impl Clause {
     /// What messages call a place where no set may be.
     pub fn refuses_sets(self) -> Option<&'static str> {
         match self {
-            Clause::Select | Clause::OrderBy | Clause::GroupBy | Clause::Function => None,
+            Clause::Select | Clause::OrderBy | Clause::GroupBy | Clause::Function | Clause::Query => None,
             Clause::Having => Some("HAVING"),
             other => other.refuses_aggregates(),
         }
@@ -122,12 +126,14 @@ pub struct Scope {
     pub columns: Vec<ScopeColumn>,
     /// The part of the query that is being planned.
     pub clause: Clause,
+    /// What had been named when its query began.
+    pub since: Mark,
     /// Aggregates that were found.
     pub aggregates: Vec<Aggregated>,
-    /// Where they are.
-    pub aggregate_places: Vec<i32>,
     /// Windows that were found.
     pub windows: Vec<Windowed>,
+    /// Where they are.
+    pub window_places: Vec<i32>,
     /// Functions that return sets that were found.
     pub sets: Vec<Expr>,
     /// Where they are.
@@ -140,9 +146,10 @@ impl Scope {
         Scope {
             columns,
             clause,
+            since: Mark::default(),
             aggregates: Vec::new(),
-            aggregate_places: Vec::new(),
             windows: Vec::new(),
+            window_places: Vec::new(),
             sets: Vec::new(),
             set_places: Vec::new(),
         }
@@ -424,7 +431,9 @@ impl<'a> Analyzer<'a> {
         } else {
             self.scopes.last_mut().map(|scope| std::mem::take(&mut scope.columns))
         };
+        let outside = self.enter(Clause::Query);
         let planned = self.query(query);
+        self.enter(outside);
         if let (Some(columns), Some(scope)) = (hidden, self.scopes.last_mut()) {
             scope.columns = columns;
         }

@@ -6,7 +6,6 @@ use pg_query::protobuf::{FuncCall, Node, RangeFunction};
 use super::from::{Item, ScopeColumn, aliased};
 use super::names::{function_name, strings};
 use super::plan::{Expr, Plan};
-use super::sublink::deeper;
 use super::{Analyzer, resolve, unsupported};
 use crate::functions;
 use crate::types::Oid;
@@ -77,7 +76,7 @@ impl<'a> Analyzer<'a> {
                     };
                     let set = self.called(&found, vec![array], false, call.location)?;
                     add("unnest".to_owned(), set.oid);
-                    sets.push(deeper(set.expr)?);
+                    sets.push(set.expr.deeper()?);
                 }
                 continue;
             }
@@ -88,7 +87,7 @@ impl<'a> Analyzer<'a> {
             }
             let set = self.only_set(value.expr)?;
             add(function_name(node).unwrap_or_else(|| "?column?".to_owned()), value.oid);
-            sets.push(deeper(set)?);
+            sets.push(set.deeper()?);
         }
         let input = Box::new(Plan::Values(vec![Vec::new()]));
         let mut plan = Plan::Sets { input, sets };

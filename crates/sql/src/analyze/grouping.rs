@@ -1,45 +1,69 @@
 //! What aggregates and sets in a query's lists become: columns of a plan below.
 
+use super::Analyzer;
+use super::aggregate::Mark;
 use super::from::ScopeColumn;
 use super::plan::{Aggregated, Expr, Plan};
 use crate::functions;
 use crate::{SqlError, SqlState};
 
+/// A column of a grouped row that is neither a key nor in an aggregate.
+pub struct Ungrouped {
+    place: usize,
+    /// Whether a query inside names it.
+    is_inside: bool,
+}
+
 /// Makes columns of a group out of an expression over its rows: what equals a key is that key, what
-/// is an aggregate follows the keys, and no other column may be left.
-pub fn grouped(expr: Expr, keys: &[Expr], columns: &[ScopeColumn]) -> Result<Expr, SqlError> {
+/// is an aggregate follows the keys, and no other column may be left. A query inside sees the keys
+/// that are columns, and the aggregates.
+pub fn grouped(expr: Expr, keys: &[Expr]) -> Result<Expr, Ungrouped> {
     if let Some(place) = keys.iter().position(|key| *key == expr) {
         return Ok(Expr::Column { level: 0, place });
     }
     // From the root down, because a key may be a part of the expression: children are looked at
     // before what is made of them, so a key is marked first.
     let marked = mark(expr, keys)?;
-    marked.rewrite(&mut |part| match part {
-        Expr::Aggregate(place) => Ok(Expr::Column { level: 0, place: keys.len() + place }),
-        Expr::Column { level: 0, place } => {
-            let shown = columns.get(place).map_or(String::new(), |column| match &column.table {
-                Some(table) => format!("{table}.{}", column.name),
-                None => column.name.clone(),
-            });
-            Err(SqlError::new(
-                SqlState::GROUPING_ERROR,
-                format!(
-                    "column \"{shown}\" must appear in the GROUP BY clause or be used in an aggregate function"
-                ),
-            ))
+    marked.rewrite_within(0, &mut |depth, part| match part {
+        Expr::Aggregate { level, place } if level == depth => {
+            Ok(Expr::Column { level, place: keys.len() + place })
         }
         // A key, which was put out of reach as a column of no query.
         Expr::Column { level: MARK, place } => Ok(Expr::Column { level: 0, place }),
-        Expr::Subquery(subquery) if subquery.correlated => {
-            Err(super::unsupported("a correlated query over groups"))
+        Expr::Column { level, place } if level == depth => {
+            let is_key = |key: &Expr| *key == Expr::Column { level: 0, place };
+            match keys.iter().position(is_key) {
+                Some(place) => Ok(Expr::Column { level, place }),
+                None => Err(Ungrouped { place, is_inside: depth > 0 }),
+            }
         }
         other => Ok(other),
     })
 }
 
+impl Analyzer<'_> {
+    /// The error of a column in an expression that begins somewhere.
+    pub fn ungrouped(&self, ungrouped: &Ungrouped, columns: &[ScopeColumn], from: i32) -> SqlError {
+        let shown = columns.get(ungrouped.place).map_or(String::new(), |column| match &column.table {
+            Some(table) => format!("{table}.{}", column.name),
+            None => column.name.clone(),
+        });
+        let error = match ungrouped.is_inside {
+            true => format!("subquery uses ungrouped column \"{shown}\" from outer query"),
+            false => format!(
+                "column \"{shown}\" must appear in the GROUP BY clause or be used in an aggregate function"
+            ),
+        };
+        let since = self.scopes.last().map_or(Mark::default(), |scope| scope.since);
+        let scope = self.scopes.len().saturating_sub(1);
+        let place = self.named.place_of(since, scope, ungrouped.place, from);
+        self.at(place.unwrap_or(from), SqlError::new(SqlState::GROUPING_ERROR, error))
+    }
+}
+
 const MARK: usize = usize::MAX;
 
-fn mark(expr: Expr, keys: &[Expr]) -> Result<Expr, SqlError> {
+fn mark(expr: Expr, keys: &[Expr]) -> Result<Expr, Ungrouped> {
     expr.rewrite(&mut |part| {
         Ok(match keys.iter().position(|key| *key == part) {
             Some(place) => Expr::Column { level: MARK, place },

@@ -13,7 +13,8 @@
 //! | `from` | what a query reads |
 //! | `from_functions` | functions in `FROM` |
 //! | `expression` | expressions |
-//! | `call` | functions and aggregates |
+//! | `call` | functions |
+//! | `aggregate` | aggregates, and the query that each belongs to |
 //! | `operator` | operators and what is written like one |
 //! | `sublink` | queries in expressions |
 //! | `names` | types, and the names of results |
@@ -31,6 +32,7 @@
 //! Left out so far, and refused by name: window functions but `row_number()`, grouping sets, row
 //! locks.
 
+mod aggregate;
 mod call;
 mod coerce;
 mod combine;
@@ -74,6 +76,7 @@ use crate::functions::CastContext;
 use crate::stack::Stack;
 use crate::types::{Oid, Style};
 use crate::{SqlError, SqlState};
+use aggregate::Named;
 use fold::Folder;
 use from::Scope;
 use plan::Plan;
@@ -385,6 +388,8 @@ pub struct Analyzer<'a> {
     copied: usize,
     /// The outermost scope that a name was found in: tells whether a query depends on others.
     crossed: usize,
+    /// What has been named, by which an aggregate finds its query.
+    named: Named<'a>,
 }
 
 impl<'a> Analyzer<'a> {
@@ -409,6 +414,7 @@ impl<'a> Analyzer<'a> {
             recursions: 0,
             copied: 0,
             crossed: usize::MAX,
+            named: Named::default(),
         }
     }
 

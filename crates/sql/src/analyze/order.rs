@@ -6,7 +6,7 @@ use pg_query::protobuf::{LimitOption, Node, SelectStmt, SortBy, SortByDir, SortB
 use super::expression::present;
 use super::from::{Clause, Scope, ScopeColumn};
 use super::names::strings;
-use super::plan::{Direction, Expr, Plan};
+use super::plan::{Direction, Expr, Plan, Typed};
 use super::select::{Output, Planned, Target};
 use super::{Analyzer, unsupported};
 use crate::functions::{self, CastContext};
@@ -227,18 +227,17 @@ impl<'a> Analyzer<'a> {
             }
             _ => false,
         };
-        let expr = if is_input {
+        let Typed { expr, location: from, .. } = if is_input {
             let value = self.expression(node)?;
-            self.settled(value)?.expr
+            self.settled(value)?
         } else {
             let before = targets.len();
             let place = self.key(node, targets, visible, "GROUP BY")?;
-            let expr =
-                targets.get(place).map(|target| target.value.expr.clone()).ok_or_else(functions::confused)?;
+            let value = targets.get(place).map(|target| target.value.clone());
             targets.truncate(before);
-            expr
+            value.ok_or_else(functions::confused)?
         };
-        if let Some(location) = self.aggregate_place(&expr) {
+        if let Some(location) = self.own_aggregate(&expr, from) {
             let message = "aggregate functions are not allowed in GROUP BY";
             return self.refuse(location, SqlState::GROUPING_ERROR, message);
         }

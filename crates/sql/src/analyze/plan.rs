@@ -24,7 +24,12 @@ pub enum Expr {
         place: usize,
     },
     /// The result of an aggregate, until grouping has made a column of it.
-    Aggregate(usize),
+    Aggregate {
+        /// How many queries up the rows are that it is over.
+        level: usize,
+        /// Which one of that query's.
+        place: usize,
+    },
     /// A row's number in its window, until the projection has made a column of it.
     Window(usize),
     /// The result of a function that returns a set, until the projection has made a column of it.
@@ -199,7 +204,7 @@ pub enum Question {
 }
 
 /// A query in an expression.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Subquery {
     /// A number of its own in the statement.
     pub id: usize,
@@ -209,6 +214,13 @@ pub struct Subquery {
     pub question: Question,
     /// Whether it depends on rows around it; otherwise it runs once.
     pub correlated: bool,
+}
+
+/// Two that ask the same are the same: one may be the key of a group, the other a result.
+impl PartialEq for Subquery {
+    fn eq(&self, other: &Subquery) -> bool {
+        self.plan == other.plan && self.question == other.question
+    }
 }
 
 /// An aggregate over the rows of a group.

@@ -126,7 +126,7 @@ impl<'a> Analyzer<'a> {
         let from = self.from(&select.from_clause);
         let locking = std::mem::replace(&mut self.locking, around);
         let (plan, columns) = from?;
-        self.scopes.push(Scope::new(columns, Clause::Where));
+        self.scopes.push(Scope { since: self.named.mark(), ..Scope::new(columns, Clause::Where) });
         let planned = self.plain_in_scope(select, plan, locking.as_ref());
         self.scopes.pop();
         planned
@@ -160,7 +160,8 @@ impl<'a> Analyzer<'a> {
         let having = match &select.having_clause {
             Some(having) => {
                 let having = self.expression(having)?;
-                Some(self.boolean(having, "HAVING")?)
+                let location = having.location;
+                Some((self.boolean(having, "HAVING")?, location))
             }
             None => None,
         };
@@ -262,23 +263,22 @@ impl<'a> Analyzer<'a> {
         let (mut sets, mut windows) = (sets, windows);
         if !aggregates.is_empty() || !lists.keys.is_empty() || having.is_some() {
             width = lists.keys.len() + aggregates.len();
-            let over = |expr: Expr| grouping::grouped(expr, &lists.keys, &columns);
-            let located = |analyzer: &Self, place: usize, result: Result<Expr, SqlError>| {
-                result.map_err(|error| {
-                    analyzer.at(outputs.get(place).map_or(-1, |output| output.location), error)
-                })
+            let over = |expr: Expr, from: i32| {
+                grouping::grouped(expr, &lists.keys)
+                    .map_err(|ungrouped| self.ungrouped(&ungrouped, &columns, from))
             };
             exprs = exprs
                 .into_iter()
-                .enumerate()
-                .map(|(place, expr)| located(self, place, over(expr)))
+                .zip(&outputs)
+                .map(|(expr, output)| over(expr, output.location))
                 .collect::<Result<_, _>>()?;
-            sets = sets.into_iter().map(over).collect::<Result<_, _>>()?;
-            windows = windows.into_iter().map(|window| window.over(&over)).collect::<Result<_, _>>()?;
-            having = having.map(over).transpose()?;
+            let anywhere = |expr: Expr| over(expr, -1);
+            sets = sets.into_iter().map(anywhere).collect::<Result<_, _>>()?;
+            windows = windows.into_iter().map(|window| window.over(&anywhere)).collect::<Result<_, _>>()?;
+            having = having.map(|(having, from)| Ok((over(having, from)?, from))).transpose()?;
             plan = grouping::group(plan, lists.keys, aggregates);
         }
-        if let Some(condition) = having {
+        if let Some((condition, _)) = having {
             plan = Plan::Filter { input: Box::new(plan), condition };
         }
         let (plan, exprs, width) = windows::numbered(plan, width, windows, exprs)?;
@@ -308,7 +308,8 @@ impl<'a> Analyzer<'a> {
 
 /// What comes of a query's clauses.
 struct Lists {
-    having: Option<Expr>,
+    /// The condition, and where it begins.
+    having: Option<(Expr, i32)>,
     order: Vec<(usize, Direction)>,
     keys: Vec<Expr>,
     on: Option<Vec<usize>>,

@@ -74,7 +74,7 @@ impl<'a> Analyzer<'a> {
                 let name = strings(&link.oper_name).last().copied().unwrap_or("=");
                 let mut tests = Vec::new();
                 for (place, (left, output)) in left.into_iter().zip(&outputs).enumerate() {
-                    let left = Typed { expr: deeper(left.expr)?, ..left };
+                    let left = Typed { expr: left.expr.deeper()?, ..left };
                     let right = typed(Expr::Column { level: 0, place }, output.column.oid, location);
                     let test = self.operator(name, Some(left), right, location)?;
                     if test.oid != Oid::BOOL {
@@ -98,15 +98,4 @@ impl<'a> Analyzer<'a> {
         let expr = Expr::Subquery(Arc::new(Subquery { id, plan, question, correlated }));
         Ok(Typed { expr, oid, modifier, location })
     }
-}
-
-/// The same expression as seen from a query inside.
-pub(super) fn deeper(expr: Expr) -> Result<Expr, SqlError> {
-    expr.rewrite(&mut |part| match part {
-        Expr::Column { level, place } => Ok(Expr::Column { level: level + 1, place }),
-        Expr::Subquery(subquery) if subquery.correlated => {
-            Err(unsupported("a correlated query on the left of a query"))
-        }
-        other => Ok(other),
-    })
 }

@@ -1,6 +1,10 @@
 //! What expressions are made of: to look at their parts, and to change them.
 
-use super::plan::Expr;
+use std::sync::Arc;
+
+use super::plan::{Expr, Plan, Question};
+use crate::SqlError;
+use crate::functions;
 
 impl Expr {
     /// What it is made of, but for queries.
@@ -9,7 +13,7 @@ impl Expr {
             Expr::Constant(_)
             | Expr::Parameter(_)
             | Expr::Column { .. }
-            | Expr::Aggregate(_)
+            | Expr::Aggregate { .. }
             | Expr::Set(_)
             | Expr::Window(_)
             | Expr::CaseValue
@@ -56,8 +60,16 @@ impl Expr {
         wanted(self) || self.parts().into_iter().any(|part| part.any(wanted))
     }
 
+    /// Whether an aggregate of the query at hand is in it, or in a query inside.
+    pub fn has_aggregate(&self) -> bool {
+        let looked = self.clone().rewrite_within(0, &mut |depth, part| match part {
+            Expr::Aggregate { level, .. } if level == depth => Err(()),
+            other => Ok(other),
+        });
+        looked.is_err()
+    }
+
     /// Changes every expression inside this one, from the leaves up, and stops at the first error.
-    /// `depth` says how many queries are between.
     pub fn rewrite<E>(self, change: &mut dyn FnMut(Expr) -> Result<Expr, E>) -> Result<Expr, E> {
         let boxed = |expr: Box<Expr>, change: &mut dyn FnMut(Expr) -> Result<Expr, E>| {
             expr.rewrite(change).map(Box::new)
@@ -72,7 +84,7 @@ impl Expr {
             leaf @ (Expr::Constant(_)
             | Expr::Parameter(_)
             | Expr::Column { .. }
-            | Expr::Aggregate(_)
+            | Expr::Aggregate { .. }
             | Expr::Set(_)
             | Expr::Window(_)
             | Expr::CaseValue
@@ -132,6 +144,118 @@ impl Expr {
             }
         };
         change(rebuilt)
+    }
+
+    /// The same in the queries inside as well. `change` also gets how many rows are between the one
+    /// that it was called for, which is `depth` rows up, and the expression's own: a column of that
+    /// row has this level.
+    pub fn rewrite_within<E>(
+        self,
+        depth: usize,
+        change: &mut dyn FnMut(usize, Expr) -> Result<Expr, E>,
+    ) -> Result<Expr, E> {
+        self.rewrite(&mut |part| match part {
+            Expr::Subquery(subquery) => {
+                let mut subquery = Arc::unwrap_or_clone(subquery);
+                if subquery.correlated {
+                    subquery.plan.rewrite_within(depth + 1, change)?;
+                }
+                if let Question::Test { test, .. } = &mut subquery.question {
+                    test.replace_within(depth + 1, change)?;
+                }
+                Ok(Expr::Subquery(Arc::new(subquery)))
+            }
+            other => change(depth, other),
+        })
+    }
+
+    fn replace_within<E>(
+        &mut self,
+        depth: usize,
+        change: &mut dyn FnMut(usize, Expr) -> Result<Expr, E>,
+    ) -> Result<(), E> {
+        *self = std::mem::replace(self, Expr::CaseValue).rewrite_within(depth, change)?;
+        Ok(())
+    }
+
+    /// The same expression as seen from a query inside.
+    pub fn deeper(self) -> Result<Expr, SqlError> {
+        self.rewrite_within(0, &mut |depth, part| {
+            Ok(match part {
+                Expr::Column { level, place } if level >= depth => Expr::Column { level: level + 1, place },
+                Expr::Aggregate { level, place } if level >= depth => {
+                    Expr::Aggregate { level: level + 1, place }
+                }
+                other => other,
+            })
+        })
+    }
+
+    /// The same expression as seen from a query so many levels up. It may not look at the rows
+    /// between.
+    pub fn further_out(self, levels: usize) -> Result<Expr, SqlError> {
+        let up = |level: usize| level.checked_sub(levels).ok_or_else(functions::confused);
+        self.rewrite_within(0, &mut |depth, part| {
+            Ok(match part {
+                Expr::Column { level, place } if level >= depth => Expr::Column { level: up(level)?, place },
+                Expr::Aggregate { level, place } if level >= depth => {
+                    Expr::Aggregate { level: up(level)?, place }
+                }
+                other => other,
+            })
+        })
+    }
+}
+
+impl Plan {
+    /// Changes the expressions of a plan that analysis has made, before `fold` puts more into it;
+    /// see [`Expr::rewrite_within`]. The plan's rows are `depth` rows down.
+    fn rewrite_within<E>(
+        &mut self,
+        depth: usize,
+        change: &mut dyn FnMut(usize, Expr) -> Result<Expr, E>,
+    ) -> Result<(), E> {
+        let mut own =
+            |exprs: Vec<&mut Expr>| exprs.into_iter().try_for_each(|expr| expr.replace_within(depth, change));
+        match self {
+            Plan::Scan(_) | Plan::Catalog(_) | Plan::Working { .. } => Ok(()),
+            Plan::Values(rows) => own(rows.iter_mut().flatten().collect()),
+            // It has no row of its own: it is called in sight of the row around.
+            Plan::Function { call, .. } => call.replace_within(depth - 1, change),
+            Plan::Filter { input, condition } => {
+                own(vec![condition])?;
+                input.rewrite_within(depth, change)
+            }
+            Plan::Project { input, columns: exprs } | Plan::Sets { input, sets: exprs } => {
+                own(exprs.iter_mut().collect())?;
+                input.rewrite_within(depth, change)
+            }
+            Plan::Group { input, keys, aggregates } => {
+                own(keys.iter_mut().collect())?;
+                for aggregate in aggregates {
+                    let order = aggregate.order.iter_mut().map(|(key, _)| key);
+                    own(aggregate.arguments.iter_mut().chain(&mut aggregate.filter).chain(order).collect())?;
+                }
+                input.rewrite_within(depth, change)
+            }
+            Plan::Limit { input, count, skip, .. } => {
+                own(count.iter_mut().chain(skip).collect())?;
+                input.rewrite_within(depth, change)
+            }
+            Plan::Numbered { input, .. }
+            | Plan::Sort { input, .. }
+            | Plan::Distinct { input, .. }
+            | Plan::Lock { input, .. } => input.rewrite_within(depth, change),
+            Plan::Join { left, right, condition, .. } => {
+                own(condition.iter_mut().collect())?;
+                left.rewrite_within(depth, change)?;
+                right.rewrite_within(depth + 1, change)
+            }
+            Plan::Recursive { base: left, step: right, .. } | Plan::Combined { left, right, .. } => {
+                left.rewrite_within(depth, change)?;
+                right.rewrite_within(depth, change)
+            }
+        }
     }
 }
 

@@ -47,6 +47,7 @@ impl<'a> Analyzer<'a> {
         }
         let scope = self.scopes.last_mut().ok_or_else(functions::confused)?;
         scope.windows.push(window);
+        scope.window_places.push(location);
         Ok(typed(Expr::Window(scope.windows.len() - 1), Oid::INT8, location))
     }
 }

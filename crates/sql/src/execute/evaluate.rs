@@ -90,7 +90,7 @@ impl<'a> Env<'a> {
                 }
                 env.row.get(*place).cloned().ok_or_else(lost)
             }
-            Expr::Aggregate(_) | Expr::Set(_) | Expr::Window(_) => Err(lost()),
+            Expr::Aggregate { .. } | Expr::Set(_) | Expr::Window(_) => Err(lost()),
             Expr::Call { function, arguments, types, result, spread } => {
                 self.call(function, arguments, types, *result, *spread)
             }
