@@ -3,9 +3,35 @@
 use super::Analyzer;
 use super::aggregate::Mark;
 use super::from::ScopeColumn;
-use super::plan::{Aggregated, Expr, Plan};
+use super::paths::columns_of;
+use super::plan::{Aggregated, Expr, Plan, Scan};
 use crate::functions;
 use crate::{SqlError, SqlState};
+
+/// Adds to the keys those columns of a plan that depend on them and are used: of tables whose whole
+/// primary key is among the keys.
+pub fn add_dependent(plan: &Plan, first: usize, keys: &mut Vec<Expr>, is_used: &dyn Fn(usize) -> bool) {
+    match plan {
+        Plan::Filter { input, .. } => add_dependent(input, first, keys, is_used),
+        Plan::Join { left, right, .. } => {
+            add_dependent(left, first, keys, is_used);
+            if let Some(width) = columns_of(left) {
+                add_dependent(right, first + width, keys, is_used);
+            }
+        }
+        Plan::Scan(Scan { table, .. }) => {
+            let column = |place: usize| Expr::Column { level: 0, place: first + place };
+            let mut primary = table.primary.iter().map(|position| table.live_place(usize::from(*position)));
+            let is_key = |place: Option<usize>| place.is_some_and(|place| keys.contains(&column(place)));
+            if !table.primary.is_empty() && primary.all(is_key) {
+                let used = (0..table.live().count()).filter(|place| is_used(first + place)).map(column);
+                let new: Vec<Expr> = used.filter(|column| !keys.contains(column)).collect();
+                keys.extend(new);
+            }
+        }
+        _ => {}
+    }
+}
 
 /// A column of a grouped row that is neither a key nor in an aggregate.
 pub struct Ungrouped {

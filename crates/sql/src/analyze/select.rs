@@ -244,7 +244,7 @@ impl<'a> Analyzer<'a> {
         mut plan: Plan,
         targets: Vec<Target>,
         visible: usize,
-        lists: Lists,
+        mut lists: Lists,
     ) -> Planned {
         let scope = self.scopes.last_mut().ok_or_else(functions::confused)?;
         let (aggregates, sets) = (std::mem::take(&mut scope.aggregates), std::mem::take(&mut scope.sets));
@@ -262,6 +262,12 @@ impl<'a> Analyzer<'a> {
         let mut having = lists.having;
         let (mut sets, mut windows) = (sets, windows);
         if !aggregates.is_empty() || !lists.keys.is_empty() || having.is_some() {
+            let (since, here) = (scope.since, self.scopes.len() - 1);
+            let is_used = |place: usize| {
+                let is_result = |expr: &Expr| *expr == Expr::Column { level: 0, place };
+                exprs.iter().any(is_result) || self.named.place_of(since, here, place, 0).is_some()
+            };
+            grouping::add_dependent(&plan, 0, &mut lists.keys, &is_used);
             width = lists.keys.len() + aggregates.len();
             let over = |expr: Expr, from: i32| {
                 grouping::grouped(expr, &lists.keys)

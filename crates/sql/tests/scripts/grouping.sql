@@ -102,4 +102,26 @@ select y, (select sum(a.x) filter (where a.x > 1) from b limit 1), count(*) from
 select (select sum(distinct a.y order by a.y) from b limit 1) from a;
 select (select string_agg(a.z, ',' order by b.x) from b) from a;
 select (select string_agg(b.x::text, ',' order by a.x) from b) from a order by 1;
-drop table a, b, o;
+-- What depends on a primary key among the keys.
+select (select b.x + a.y from b limit 1) from a group by x order by 1;
+select x, y, z from a group by x order by 1;
+select sum(x), y + x from a group by x order by 2;
+select sum(y), y + x, y from a group by x order by 2, 1;
+select a.*, count(*) from a join b on b.x <= a.x group by a.x order by 1;
+select a.z, b.y, count(*) from a left join b on b.x = a.x group by b.y, a.x order by 1;
+select z, (select max(b.x) from b where b.y < a.y) from a group by x order by 1;
+select q.x, q.z from (select * from a) q group by q.x;
+create table pairs (a int, b int, c text, d text, primary key (a, b));
+insert into pairs values (1, 1, 'x', 'y'), (1, 2, 'x', 'z'), (2, 1, 'w', 'v');
+select a, c from pairs group by a;
+select a, c || d from pairs group by b, a order by a, b;
+select p.*, count(*) from pairs p group by p.a, p.b order by 1, 2;
+select p.c, q.d, count(*) from pairs p join pairs q on q.a = p.b group by p.a, p.b order by 1, 2;
+select p.c, q.d, count(*) from pairs p join pairs q on q.a = p.b group by p.a, p.b, q.b, q.a order by 1, 2;
+select c from pairs group by a, b having d > 'y' order by 1;
+select distinct c from pairs group by a, b order by 1;
+select (select d from pairs q where q.a = p.b and q.c < p.d limit 1) from pairs p group by p.a, p.b order by p.a, p.b;
+select c from (select * from pairs) q group by a, b;
+select distinct (select a.y), x from a order by (select a.y), x;
+select y from a order by sum(x);
+drop table a, b, o, pairs;
