@@ -254,6 +254,9 @@ pub fn analyze(
             format!("could not determine data type of parameter ${}", place + 1),
         ));
     }
+    if let Some(error) = analyzer.late {
+        return Err(error);
+    }
     let fuel = Fuel::new(CONSTANTS_FUEL);
     let (plan, failure) = folded(plan, catalog, &analyzer.style, &fuel);
     let Analyzer { parameters, tables, objects, sequences, subqueries, locks, .. } = analyzer;
@@ -388,6 +391,8 @@ pub struct Analyzer<'a> {
     copied: usize,
     /// The outermost scope that a name was found in: tells whether a query depends on others.
     crossed: usize,
+    /// A mistake that is told only of a statement without any other.
+    late: Option<SqlError>,
     /// What has been named, by which an aggregate finds its query.
     named: Named<'a>,
 }
@@ -414,6 +419,7 @@ impl<'a> Analyzer<'a> {
             recursions: 0,
             copied: 0,
             crossed: usize::MAX,
+            late: None,
             named: Named::default(),
         }
     }

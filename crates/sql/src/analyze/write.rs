@@ -392,7 +392,7 @@ impl<'a> Analyzer<'a> {
             if let (Some(column), Some(twice)) = (row.get_mut(place), assigned.get_mut(place)) {
                 if std::mem::replace(twice, true) {
                     let error = format!("multiple assignments to same column \"{}\"", target.name);
-                    return Err(SqlError::new(SqlState::SYNTAX_ERROR, error));
+                    self.late.get_or_insert(SqlError::new(SqlState::SYNTAX_ERROR, error));
                 }
                 *column = expr;
             }

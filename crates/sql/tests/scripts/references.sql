@@ -226,3 +226,16 @@ delete from t where id = 1;
 delete from t where id = 2;
 select * from v;
 drop table t, u, v;
+-- A column that is assigned twice is told of last.
+create table a (id int primary key, x int);
+create table b (id int primary key, r int references a (id) deferrable initially deferred);
+insert into a values (5), (6);
+insert into b values (1, 5);
+update b set r = 1, r = 2 returning array_to_string('{}', ',');
+update b set r = 1, r = 2 returning 1;
+update b set r = 1, r = 2, q = 3;
+insert into b values (1, 5) on conflict (id) do update set r = 1, r = 2 returning nope;
+insert into b values (1, 5) on conflict (id) do update set r = 1, r = 2;
+prepare p as update b set r = 1, r = 2;
+update b set r = 1, r = 1 / 0;
+drop table a, b;
