@@ -83,6 +83,7 @@ impl<W: World> Session<'_, W> {
             let error = format!("relation \"{}\" does not exist", range.relname);
             return Err(SqlError::new(SqlState::UNDEFINED_TABLE, error).into());
         };
+        self.refuse_pending("CREATE INDEX", &found)?;
         let mut table = Table::clone(&found);
         let parts = parts(&table, &index.index_params)?;
         if !index.idxname.is_empty() && index.if_not_exists {

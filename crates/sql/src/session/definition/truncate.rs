@@ -36,7 +36,7 @@ impl<W: World> Session<'_, W> {
         let cascades = truncate.behavior() == DropBehavior::DropCascade;
         let mut at = 0;
         while let Some(table) = tables.get(at).cloned() {
-            self.refuse_pending("TRUNCATE TABLE", &table)?;
+            self.refuse_pending("TRUNCATE", &table)?;
             for referrer in self.referrers_of(&table).await? {
                 if tables.contains(&referrer) {
                     continue;

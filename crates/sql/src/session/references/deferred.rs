@@ -26,12 +26,18 @@ pub struct Pending {
     key: Key,
     /// Whether the key was taken away; otherwise a row has named it.
     is_gone: bool,
+    /// The schema and the name of the table that was written.
+    written: (String, String),
 }
 
 impl Pending {
     pub(super) fn of(table: &Table, reference: &Reference, key: Row, is_gone: bool) -> Pending {
         let table = (table.schema.clone(), table.name.clone());
-        Pending { table, reference: reference.name.clone(), key: Key(key), is_gone }
+        let written = match is_gone {
+            true => (reference.to_schema.clone(), reference.to_table.clone()),
+            false => table.clone(),
+        };
+        Pending { table, reference: reference.name.clone(), key: Key(key), is_gone, written }
     }
 }
 
@@ -59,9 +65,10 @@ impl Deferrals {
         self.pending.is_empty() && self.all.is_none() && self.by_name.is_empty()
     }
 
-    /// Whether something of a table is put off.
+    /// Whether something is put off since a table was written.
     pub(in crate::session) fn concern(&self, table: &Table) -> bool {
-        self.pending.keys().any(|pending| pending.table.0 == table.schema && pending.table.1 == table.name)
+        let is_it = |(schema, name): &(String, String)| *schema == table.schema && *name == table.name;
+        self.pending.keys().any(|pending| is_it(&pending.written))
     }
 }
 
