@@ -248,23 +248,28 @@ impl Analyzer<'_> {
 
     /// Makes an expression one of the common type; `what` is what messages call it.
     pub fn to_common_type(&mut self, item: Typed, oid: Oid, what: &str) -> Result<Typed, SqlError> {
-        let (from, location) = (item.oid, item.location);
-        if from != Oid::UNKNOWN && path(from, oid, CastContext::Implicit).is_none() {
-            return Err(self.at(
-                location,
-                SqlError::new(
-                    SqlState::CANNOT_COERCE,
-                    format!("{what} could not convert type {} to {}", from.display(), oid.display()),
-                ),
-            ));
-        }
+        self.check_common_type(&item, oid, what)?;
         self.coerce(item, oid, -1, CastContext::Implicit)
+    }
+
+    /// Refuses an expression that cannot be made one of the common type.
+    pub fn check_common_type(&self, item: &Typed, oid: Oid, what: &str) -> Result<(), SqlError> {
+        if fits_common_type(item, oid) {
+            return Ok(());
+        }
+        let error = format!("{what} could not convert type {} to {}", item.oid.display(), oid.display());
+        self.refuse(item.location, SqlState::CANNOT_COERCE, error)
     }
 
     /// Makes an expression one of a type, or says that there is no cast.
     pub fn cast(&mut self, item: Typed, oid: Oid, modifier: i32, location: i32) -> Result<Typed, SqlError> {
         let from = item.oid;
-        let place = leftmost([location, item.location]);
+        // What a literal becomes at once stands where the literal does.
+        let is_literal = from == Oid::UNKNOWN && matches!(item.expr, Expr::Constant(_));
+        let place = match is_literal && (modifier < 0 || oid == Oid::INTERVAL) {
+            true => item.location,
+            false => leftmost([location, item.location]),
+        };
         let fine = from == Oid::UNKNOWN || path(from, oid, CastContext::Explicit).is_some();
         if !fine || oid.category() == b'P' && oid != from && oid != Oid::VOID && from != Oid::UNKNOWN {
             return Err(self.at(
@@ -416,4 +421,9 @@ fn converted(expr: Expr, from: Oid, to: Oid, context: CastContext) -> Option<Exp
             Expr::Each { array: Box::new(expr), change, element: to }
         }
     })
+}
+
+/// Whether an expression can be made one of the type that it is to have in common with others.
+pub fn fits_common_type(item: &Typed, oid: Oid) -> bool {
+    item.oid == Oid::UNKNOWN || path(item.oid, oid, CastContext::Implicit).is_some()
 }

@@ -78,7 +78,10 @@ impl<'a> Analyzer<'a> {
         let mut wanted = Vec::new();
         for (left, right) in left_outputs.iter().zip(&right_outputs) {
             let value = |output: &Output| typed(Expr::CaseValue, output.column.oid, output.location);
-            wanted.push(self.common_type(&[value(left), value(right)], word)?);
+            let both = [value(left), value(right)];
+            let oid = self.common_type(&both, word)?;
+            both.iter().try_for_each(|value| self.check_common_type(value, oid, word))?;
+            wanted.push(oid);
         }
         let (left, outputs) = self.typed_outputs(left, left_outputs, Some(&wanted))?;
         let (right, right_outputs) = self.typed_outputs(right, right_outputs, Some(&wanted))?;

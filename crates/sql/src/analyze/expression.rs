@@ -291,8 +291,9 @@ impl<'a> Analyzer<'a> {
         values.insert(0, otherwise);
         let oid = self.common_type(&values, "CASE")?;
         let mut exprs = Vec::new();
-        for value in values {
-            exprs.push(self.to_common_type(value, oid, "CASE")?.expr);
+        for (place, value) in values.into_iter().enumerate() {
+            let what = if place == 0 { "CASE/ELSE" } else { "CASE/WHEN" };
+            exprs.push(self.to_common_type(value, oid, what)?.expr);
         }
         self.no_sets_since(sets, "CASE")?;
         let otherwise = Box::new(exprs.remove(0));
@@ -387,7 +388,11 @@ impl<'a> Analyzer<'a> {
             let mut bound = |node: &'a Option<Box<Node>>| -> Result<Option<Expr>, SqlError> {
                 let Some(node) = node else { return Ok(None) };
                 let item = self.expression(node)?;
-                let location = item.location;
+                let cast = match &node.node {
+                    Some(NodeEnum::TypeCast(cast)) => cast.type_name.as_ref(),
+                    _ => None,
+                };
+                let location = leftmost(cast.map(|name| name.location).into_iter().chain([item.location]));
                 let oid = item.oid;
                 if oid != Oid::UNKNOWN
                     && !super::coerce::can_coerce(&[oid], &[Oid::INT4], CastContext::Assignment)

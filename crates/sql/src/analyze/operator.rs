@@ -4,6 +4,7 @@ use pg_query::NodeEnum;
 use pg_query::protobuf::{AExpr, AExprKind, Node};
 
 use super::Analyzer;
+use super::coerce::fits_common_type;
 use super::expression::{inner, leftmost, present, typed};
 use super::names::strings;
 use super::plan::{Expr, Typed};
@@ -145,7 +146,9 @@ impl<'a> Analyzer<'a> {
             let all: Vec<Typed> = std::iter::once(left.clone())
                 .chain(items.iter().filter(|item| !has_columns(&item.expr)).cloned())
                 .collect();
-            if let Ok(oid) = self.common_type(&all, "IN") {
+            if let Ok(oid) = self.common_type(&all, "IN")
+                && all.iter().all(|item| fits_common_type(item, oid))
+            {
                 let mut coerced = Vec::new();
                 for item in items {
                     coerced.push(if has_columns(&item.expr) {

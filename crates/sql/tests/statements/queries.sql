@@ -170,3 +170,57 @@ select case 1 when 1 then 'a' when 1/0 then 'b' end
 select case x when 1 then 'one' when 2 then 'two' end from generate_series(1,3) x
 select case 2.0 when 2 then 'two' end, case 'a' when 'a' then 1 end, case null when null then 1 else 2 end, case array[1] when array[1] then 1 end
 select coalesce('ab'::char(4), 'foo'::name), 'ab'::char(4)::name || 'x'
+-- What has no type in common, and where a literal with a type stands.
+(select 100, array[1]) intersect (values (100, array_remove(null, null)))
+(values (100, array_remove(null, null))) intersect (select 100, array[1])
+select array[1] union select array['a']
+select array[1] union select array['a'::text]
+select array['a'::text] union all select array[1]
+select 1 union select 'a'::text
+select 1 union select true
+values (array[1]), (array['a'::text])
+select coalesce(array[1], array['a'::text])
+select case when true then array[1] else array['a'::text] end
+select array[array[1], array['a'::text]]
+select greatest(array[1], array['a'::text])
+select array[1] except (select array['a'::text] union select array[2])
+select * from (select 1, array[1] union select 2, array['a'::text]) q
+select * from (values (array[1]), (array['a'::text])) q
+select array[1] in (array['a'::text], array[2])
+select date '2024-01-01' union select time '10:00'
+select array[date '2024-01-01'] union select array[timestamp '2024-01-01']
+select array[timestamp '2024-01-01'] union select array[date '2024-01-01']
+select coalesce(date '2024-01-01', time '10:00')
+select coalesce(time '10:00', date '2024-01-01')
+select coalesce(1, cast('2024-01-01' as date))
+select case when true then 1 else date '2024-01-01' end
+select 1 union select date '2024-01-01'
+select 1 union select numeric(8, 2) '1.5' union select true
+select true union select numeric(8, 2) '1.5'
+select true union select cast('1.5' as numeric(8, 2))
+select true union select '1.5'::numeric(8, 2)
+select true union select cast('1.5' as varchar(8))
+select true union select cast(1 as numeric)
+select true union select cast(1 as text)
+select true union select interval '1' day
+select true union select interval(3) '1 day'
+select true union select timestamp(3) '2024-01-01'
+select true union select cast(null as int)
+select true union select int '1'
+select 1 where date '2024-01-01'
+select 1 where cast('1' as int)
+select 1 limit date '2024-01-01'
+select 1 where not cast('1' as int)
+select array[1, date '2024-01-01']
+select array[cast('1' as int), true]
+select 1 in (1, date '2024-01-01')
+select 1 in (date '2024-01-01', 2)
+select array[1] in (array['a'::text], array[2])
+select 1 in (2, 'a'::text)
+select 1 in (2, 3.5, 'a'::text)
+select 1 not in (2, 'a'::text)
+select date '2024-01-01' in (timestamp '2024-01-01', '2024-01-01')
+select case 1 when 2 then array[1] else array['a'::text] end
+select case 1 when 2 then array['a'::text] when 3 then array[1] else array['a'::text] end
+select case when true then array['a'::text] end = case when true then array[1] when false then array['a'::text] end
+select (array[1])[date '2024-01-01']
