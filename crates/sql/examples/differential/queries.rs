@@ -244,8 +244,8 @@ impl<'a> Queries<'a> {
     }
 
     fn aggregate(&mut self, scope: &[Vec<Relation>], kind: char) -> Part {
-        // One over columns of a query around is not there, so it is rare.
-        let scope = if self.once_in(200) { scope } else { &scope[scope.len() - 1..] };
+        // Now and then it is one of a query around.
+        let scope = if self.once_in(12) { scope } else { &scope[scope.len() - 1..] };
         let all: Vec<_> = AGGREGATES.iter().filter(|(known, ..)| *known == kind).collect();
         if all.is_empty() {
             return crate::terms::literal(self.random, kind);
