@@ -31,13 +31,22 @@ const GROUPED: i32 = i32::MIN;
 /// What has been named so far, in the order of analysis.
 #[derive(Default)]
 pub struct Named<'a> {
-    /// Columns: the number of the scope, the column's place in it, the place in the text, which is
-    /// [`GROUPED`] if an aggregate over rows of the scope names it.
-    columns: Vec<(usize, usize, i32)>,
-    /// Aggregates: the number of the scope that they belong to, the place in the text.
-    aggregates: Vec<(usize, i32)>,
+    columns: Vec<Name>,
+    aggregates: Vec<Name>,
     /// Queries of `WITH`: the number of the scope of the query that has them, their names.
     common: Vec<(usize, &'a str)>,
+}
+
+/// A column or an aggregate that has been named.
+struct Name {
+    /// The number of the scope that it was found in, or belongs to.
+    scope: usize,
+    /// Its place in the scope, if it is a column.
+    place: usize,
+    /// Its place in the text; [`GROUPED`] if it is a column in an aggregate over rows of its scope.
+    location: i32,
+    /// If it is in queries of `WITH`, the number of the scope of the outermost query that has one.
+    around: usize,
 }
 
 /// A point of analysis: how much had been named then.
@@ -54,50 +63,48 @@ impl<'a> Named<'a> {
         Mark { columns: self.columns.len(), aggregates: self.aggregates.len(), common: self.common.len() }
     }
 
-    /// Forgets what has been named since.
-    pub fn back_to(&mut self, mark: Mark) {
-        self.columns.truncate(mark.columns);
-        self.aggregates.truncate(mark.aggregates);
-        self.common.truncate(mark.common);
-    }
-
     /// A column of a scope has been named.
     pub fn column(&mut self, scope: usize, place: usize, location: i32) {
-        self.columns.push((scope, place, location));
+        self.columns.push(Name { scope, place, location, around: usize::MAX });
     }
 
-    /// A query of `WITH` has been named; the scope is that of the query that has it.
-    pub fn common(&mut self, scope: usize, name: &'a str) {
+    /// A query of `WITH` has been named, and what it names since a mark; the scope is that of the
+    /// query that has it.
+    pub fn common(&mut self, since: Mark, scope: usize, name: &'a str) {
+        let columns = self.columns.get_mut(since.columns..).unwrap_or_default().iter_mut();
+        let aggregates = self.aggregates.get_mut(since.aggregates..).unwrap_or_default().iter_mut();
+        columns.chain(aggregates).for_each(|inside| inside.around = inside.around.min(scope));
         self.common.push((scope, name));
     }
 
     /// What has been named since a mark is in an aggregate of a scope.
     fn is_aggregate(&mut self, since: Mark, scope: usize, location: i32) {
-        self.aggregates.push((scope, location));
+        self.aggregates.push(Name { scope, place: 0, location, around: usize::MAX });
         let within = self.columns.get_mut(since.columns..).unwrap_or_default();
-        within.iter_mut().filter(|(of, ..)| *of >= scope).for_each(|(.., at)| *at = GROUPED);
+        within.iter_mut().filter(|name| name.scope >= scope).for_each(|name| name.location = GROUPED);
     }
 
     /// Where a column of a scope was named since a mark, from some place in the text on.
     pub fn place_of(&self, since: Mark, scope: usize, place: usize, from: i32) -> Option<i32> {
         let named = self.columns.get(since.columns..).unwrap_or_default().iter();
-        let here = named.filter(|(of, found, location)| (*of, *found) == (scope, place) && *location >= from);
-        here.map(|(.., location)| *location).min()
+        let its = named.filter(|name| (name.scope, name.place) == (scope, place) && name.location >= from);
+        its.map(|name| name.location).min()
     }
 
     /// Where the first aggregate of a scope was found since a mark, from some place in the text on.
     fn aggregate(&self, since: Mark, scope: usize, from: i32) -> Option<i32> {
         let found = self.aggregates.get(since.aggregates..).unwrap_or_default().iter();
-        found.filter(|(of, at)| *of == scope && *at >= from).map(|(_, location)| *location).min()
+        let its = found.filter(|name| name.scope == scope && name.around > scope && name.location >= from);
+        its.map(|name| name.location).min()
     }
 
     /// The number of the innermost scope up to `here` of which something was named since a mark.
+    /// What a query of `WITH` names counts if the query that has it is further in.
     fn innermost(&self, since: Mark, here: usize) -> Option<usize> {
         let columns = self.columns.get(since.columns..).unwrap_or_default();
         let aggregates = self.aggregates.get(since.aggregates..).unwrap_or_default();
-        let scopes =
-            columns.iter().map(|(scope, ..)| *scope).chain(aggregates.iter().map(|(scope, _)| *scope));
-        scopes.filter(|scope| *scope <= here).max()
+        let names = columns.iter().chain(aggregates).filter(|name| name.around > here);
+        names.map(|name| name.scope).filter(|scope| *scope <= here).max()
     }
 }
 

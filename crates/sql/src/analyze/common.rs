@@ -89,8 +89,7 @@ impl<'a> Analyzer<'a> {
                 self.scopes.extend(inner.iter().map(|scope| Scope::new(Vec::new(), scope.clause)));
                 let mark = self.named.mark();
                 let planned = self.common_query(common);
-                self.named.back_to(mark);
-                self.named.common(common.around, common.name);
+                self.named.common(mark, common.around, common.name);
                 self.scopes.truncate(self.scopes.len() - inner.len());
                 self.scopes.extend(inner);
                 planned

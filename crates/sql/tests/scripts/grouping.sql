@@ -102,6 +102,12 @@ select y, (select sum(a.x) filter (where a.x > 1) from b limit 1), count(*) from
 select (select sum(distinct a.y order by a.y) from b limit 1) from a;
 select (select string_agg(a.z, ',' order by b.x) from b) from a;
 select (select string_agg(b.x::text, ',' order by a.x) from b) from a order by 1;
+select max((with w as (select sum(a.x)) select * from w)) from a;
+select (select sum((with w as (select a.x) select x from w)) from b limit 1) from a;
+select (select sum((with w as (select a.x), v as (select x from w) select x from v)) from b limit 1) from a;
+select (with w as (select max(a.x) as m) select m + b.x from w, b order by 1 limit 1) from a;
+select (with w as (select a.x) select sum(b.x + (select x from w)) from b) from a order by 1;
+select (with w as (select a.x) select max(a.y + (select x from w)) from b) from a order by 1;
 -- What depends on a primary key among the keys.
 select (select b.x + a.y from b limit 1) from a group by x order by 1;
 select x, y, z from a group by x order by 1;
