@@ -14,11 +14,7 @@ pub fn only(plan: &mut Plan, exprs: &[&Expr]) {
 
 fn narrow(plan: &mut Plan, mut places: Vec<usize>) {
     match plan {
-        Plan::Filter { input, condition } => {
-            if look(condition, &mut places) {
-                narrow(input, places);
-            }
-        }
+        Plan::Filter { input, condition } if look(condition, &mut places) => narrow(input, places),
         Plan::Sort { input, keys } => {
             places.extend(keys.iter().map(|(place, _)| place));
             narrow(input, places);
