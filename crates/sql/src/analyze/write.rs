@@ -153,7 +153,9 @@ impl<'a> Analyzer<'a> {
             self.check_count(named, list.items.len())?;
             if *width.get_or_insert(list.items.len()) != list.items.len() {
                 let error = "VALUES lists must all be the same length";
-                return Err(SqlError::new(SqlState::SYNTAX_ERROR, error));
+                let first = list.items.first().and_then(|item| self.expression(item).ok());
+                let location = first.map_or(-1, |value| value.location);
+                return self.refuse(location, SqlState::SYNTAX_ERROR, error);
             }
             rows.push(values);
         }

@@ -89,7 +89,8 @@ pub fn with_modifier(oid: Oid, modifier: i32) -> String {
     }
     let name = oid.display();
     if modifier < 0 {
-        return name;
+        // What "character" says has a length of 1.
+        return if oid == Oid::BPCHAR { "bpchar".to_owned() } else { name };
     }
     match oid {
         Oid::VARCHAR | Oid::BPCHAR => format!("{name}({})", modifier - 4),

@@ -4,7 +4,6 @@ use super::builtin::builtin_type;
 use super::definitions::{default_text, type_name};
 use super::{Class, NULL, Objects, Row, Sight, int4, none, numbers, relations, text};
 use crate::catalog::{Column, Identity, Sequence, Table};
-use crate::functions::system::with_modifier;
 use crate::types::{Datum, Oid, numeric};
 
 #[rustfmt::skip]
@@ -244,7 +243,7 @@ fn column_row(column: &Listed<'_>, sight: &Sight<'_>) -> Row {
     let database = sight.session.database();
     let (type_schema, udt_name) = type_name(column.oid, sight);
     let is_array = builtin_type(column.oid.0).is_some_and(|known| known.category == b'A');
-    let data_type = if is_array { "ARRAY".to_owned() } else { with_modifier(column.oid, -1) };
+    let data_type = if is_array { "ARRAY".to_owned() } else { column.oid.display() };
     let measures = measures(column.oid, column.modifier);
     let mut row = vec![
         text(database),
@@ -348,7 +347,7 @@ fn sequences(sight: &Sight<'_>) -> Vec<Row> {
             text(sight.session.database()),
             text(sequence.schema.as_str()),
             text(sequence.name.as_str()),
-            text(with_modifier(sequence.oid, -1)),
+            text(sequence.oid.display()),
             int4(bits),
             int4(2),
             int4(0),
