@@ -4,7 +4,7 @@
 //! handle is the slot's number in the class, and the class follows from the length, which the
 //! record keeps. Freed slots are reused the latest first, so a hot record's next version lands in
 //! memory that is still in the cache. Larger values have an allocation of their own. An empty value
-//! takes nothing.
+//! takes nothing. Of the chunks of a class that hold no value, all but one give their memory back.
 
 use plimsoll_types::Slab;
 

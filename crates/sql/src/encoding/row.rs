@@ -112,7 +112,8 @@ pub fn read_row(table: &Table, key: &[u8], row: &[u8]) -> Result<Vec<Datum>, Sql
     read_columns(table, key, row, None)
 }
 
-/// The same; columns that are not `needed`, by position, may come out as NULL.
+/// The values of a row by column position, of the columns that are needed; the others come out as
+/// their values or as NULL.
 pub fn read_columns(
     table: &Table,
     key: &[u8],

@@ -29,8 +29,8 @@ use crate::encoding::descriptor::{next_id_key, read_next_id, write_next_id};
 use crate::store::{Failure, Pair, Purpose, Range, Space, Store};
 use crate::{SqlError, SqlState};
 
-/// Pairs and bytes that are written together: so few that a transaction keeps them in order of
-/// time, and that they stay in the processor's caches.
+/// Pairs and bytes that are written together. A transaction of more than 256 writes makes an index
+/// of them; a load does not need one.
 const CHUNK: usize = 192;
 const CHUNK_BYTES: usize = 1 << 20;
 
