@@ -65,6 +65,7 @@ fn value() -> impl Strategy<Value = (Datum, Oid)> {
         any::<f64>().prop_map(|value| (Datum::Float8(value), Oid::FLOAT8)),
         numeric().prop_map(|value| (value, Oid::NUMERIC)),
         text().prop_map(|value| (value, Oid::TEXT)),
+        "[ab ]{0,5}".prop_map(|value| (Datum::string(Oid::BPCHAR, value), Oid::BPCHAR)),
         any::<Vec<u8>>().prop_map(|value| (Datum::Bytes(value.into()), Oid::BYTEA)),
         any::<[u8; 16]>().prop_map(|value| (Datum::Uuid(value), Oid::UUID)),
         (-2_451_545i32..2_145_031_949).prop_map(|days| (Datum::Date(days), Oid::DATE)),

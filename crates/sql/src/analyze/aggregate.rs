@@ -22,7 +22,6 @@ use super::from::Clause;
 use super::plan::{Aggregated, Direction, Expr, Typed};
 use super::resolve::Found;
 use crate::functions;
-use crate::types::Oid;
 use crate::{SqlError, SqlState};
 
 /// The place in the text of a column that need be no key.
@@ -148,12 +147,9 @@ impl<'a> Analyzer<'a> {
         }
         if call.agg_distinct && order.is_empty() {
             // Equal arguments are found by sorting them.
-            let blanks = types.first() == Some(&Oid::BPCHAR);
             order = arguments
                 .iter()
-                .map(|argument| {
-                    (argument.clone(), Direction { descending: false, nulls_first: false, blanks })
-                })
+                .map(|argument| (argument.clone(), Direction { descending: false, nulls_first: false }))
                 .collect();
         }
         for expr in arguments.iter().chain(order.iter().map(|(key, _)| key)) {

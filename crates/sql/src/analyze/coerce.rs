@@ -36,7 +36,7 @@ fn path(from: Oid, to: Oid, context: CastContext) -> Option<Path> {
     }
     if let (Some(from), Some(to)) = (from.element(), to.element().filter(|_| !to.is_vector())) {
         return path(from, to, context).map(|inner| match inner {
-            Path::Same => Path::Same,
+            Path::Same if to != Oid::BPCHAR || from == to => Path::Same,
             _ => Path::Each(from, to),
         });
     }
@@ -398,7 +398,10 @@ fn is_of_the_moment(text: &str, oid: Oid) -> bool {
 
 /// The expression of a cast.
 fn converted(expr: Expr, from: Oid, to: Oid, context: CastContext) -> Option<Expr> {
+    // A string as `char` without a length has all its characters.
+    let kept = |text| Expr::Fit { value: Box::new(text), oid: Oid::BPCHAR, modifier: -1, explicit: true };
     Some(match path(from, to, context)? {
+        Path::Same if to == Oid::BPCHAR && from != to => kept(expr),
         Path::Same => expr,
         Path::Function(oid) => {
             let function = functions::function(oid)?;
@@ -410,7 +413,9 @@ fn converted(expr: Expr, from: Oid, to: Oid, context: CastContext) -> Option<Exp
             } else {
                 Expr::Print { value: Box::new(expr), oid: from }
             };
-            if to.category() == b'S' && !matches!(to, Oid::CHAR | Oid::NAME) {
+            if to == Oid::BPCHAR {
+                kept(text)
+            } else if to.category() == b'S' && !matches!(to, Oid::CHAR | Oid::NAME) {
                 text
             } else {
                 Expr::Read { text: Box::new(text), oid: to, modifier: -1 }

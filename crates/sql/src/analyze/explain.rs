@@ -343,6 +343,7 @@ impl Text<'_> {
             Datum::Float8(_) => Oid::FLOAT8,
             Datum::Numeric(_) => Oid::NUMERIC,
             Datum::Text(_) => Oid::TEXT,
+            Datum::Bpchar(_) => Oid::BPCHAR,
             Datum::Date(_) => Oid::DATE,
             Datum::Timestamp(_) => Oid::TIMESTAMP,
             Datum::TimestampTz(_) => Oid::TIMESTAMPTZ,
@@ -356,6 +357,8 @@ impl Text<'_> {
         match oid {
             Oid::BOOL => (if text == "t" { "true" } else { "false" }).to_owned(),
             Oid::INT2 | Oid::INT4 | Oid::INT8 | Oid::FLOAT8 | Oid::NUMERIC if !text.starts_with('-') => text,
+            // With its name `character` it would have a length of one.
+            Oid::BPCHAR => format!("'{}'::bpchar", text.replace('\'', "''")),
             _ => format!("'{}'::{}", text.replace('\'', "''"), oid.display()),
         }
     }

@@ -124,7 +124,7 @@ impl<'a> Analyzer<'a> {
             SortByNulls::SortbyNullsLast => false,
             _ => descending,
         };
-        Ok(Direction { descending, nulls_first, blanks: oid == Oid::BPCHAR })
+        Ok(Direction { descending, nulls_first })
     }
 
     /// A plan with its limit, after keys by which rows may be like the last.

@@ -150,7 +150,7 @@ fn equated(condition: &Expr, outside: usize) -> Option<(Expr, Expr)> {
         return None;
     };
     let is_equal = operators::symbol(function.oid) == Some("=");
-    if !is_equal || !are_alike(*one_type, *other_type) || *one_type == Oid::BPCHAR {
+    if !is_equal || !are_alike(*one_type, *other_type) {
         return None;
     }
     let is_inner = |expr: &Expr| {

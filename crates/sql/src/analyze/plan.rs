@@ -258,8 +258,6 @@ pub struct Direction {
     pub descending: bool,
     /// Whether NULLs come first.
     pub nulls_first: bool,
-    /// Whether blanks at the end do not count.
-    pub blanks: bool,
 }
 
 /// How rows of two queries are put together.

@@ -39,7 +39,7 @@ fn extreme(input: &Plan, keys: &[Expr], aggregates: &[Aggregated]) -> Option<Pla
     };
     let [Expr::Column { level: 0, place }] = arguments.as_slice() else { return None };
     let mut input = input.clone();
-    let order = [(*place, Direction { descending, nulls_first: descending, blanks: false })];
+    let order = [(*place, Direction { descending, nulls_first: descending })];
     if !read_in_order(&mut input, &order, true) {
         return None;
     }

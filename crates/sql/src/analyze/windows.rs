@@ -77,7 +77,7 @@ pub(super) fn numbered(
         let own = (0..columns).map(|place| Expr::Column { level: 0, place });
         let parts = window.partition.len();
         let keys = columns..columns + parts + window.order.len();
-        let partition = super::plan::Direction { descending: false, nulls_first: false, blanks: false };
+        let partition = super::plan::Direction { descending: false, nulls_first: false };
         let mut directions = vec![partition; parts];
         let mut exprs: Vec<Expr> = own.clone().chain(window.partition).collect();
         for (key, direction) in window.order {

@@ -84,7 +84,7 @@ pub fn put(oid: Oid, datum: &Datum, out: &mut Vec<u8>) -> Result<(), SqlError> {
         (Oid::FLOAT8, Datum::Float8(value)) => out.extend(float8(*value).to_be_bytes()),
         (Oid::NUMERIC, Datum::Numeric(number)) => decimal::put(number, out),
         (Oid::TEXT | Oid::VARCHAR | Oid::NAME, Datum::Text(text)) => put_bytes(text.as_bytes(), out),
-        (Oid::BPCHAR, Datum::Text(text)) => put_bytes(text.trim_end_matches(' ').as_bytes(), out),
+        (Oid::BPCHAR, Datum::Bpchar(text)) => put_bytes(text.trim_end_matches(' ').as_bytes(), out),
         (Oid::BYTEA, Datum::Bytes(bytes)) => put_bytes(bytes, out),
         (Oid::TIMETZ, Datum::TimeTz(us, west_s)) => {
             out.extend(signed8(us.saturating_add(i64::from(*west_s) * US_PER_SECOND)));
@@ -135,7 +135,7 @@ pub fn take(oid: Oid, bytes: &mut Bytes<'_>) -> Result<Datum, SqlError> {
             if oid == Oid::BPCHAR && string.ends_with(b" ") {
                 return Err(foreign(oid));
             }
-            Datum::text(utf8(&string)?)
+            Datum::string(oid, utf8(&string)?)
         }
         Oid::BYTEA => Datum::Bytes(take_bytes(bytes)?.into()),
         Oid::DATE => Datum::Date(take_signed4(bytes)?),
@@ -174,7 +174,7 @@ pub fn take_nullable(oid: Oid, bytes: &mut Bytes<'_>) -> Result<Datum, SqlError>
 /// Whether reading gives the very value and not only an equal one.
 pub fn is_exact(oid: Oid, datum: &Datum) -> bool {
     match datum {
-        Datum::Text(text) => oid != Oid::BPCHAR || !text.ends_with(' '),
+        Datum::Bpchar(text) => !text.ends_with(' '),
         Datum::Float4(value) => *value != 0.0 || value.is_sign_positive(),
         Datum::Float8(value) => *value != 0.0 || value.is_sign_positive(),
         Datum::Numeric(number) => decimal::is_exact(number),

@@ -148,7 +148,7 @@ pub fn read_columns(
 fn take(column: &Column, bytes: &[u8]) -> Result<Datum, SqlError> {
     let value = value::take(column.oid, bytes)?;
     Ok(match (padding(column), value) {
-        (Some(length), Datum::Text(text)) => Datum::Text(padded(text, length)),
+        (Some(length), Datum::Bpchar(text)) => Datum::Bpchar(padded(text, length)),
         (_, value) => value,
     })
 }
@@ -252,7 +252,7 @@ mod tests {
         table.columns[3].modifier = 84 + 4;
         for (text, stored_bytes) in [("", 0), ("ab", 2), ("a b", 3), ("äß", 4)] {
             let filled = format!("{text}{}", " ".repeat(84 - text.chars().count()));
-            let row = [Datum::Int4(1), Datum::Int4(1), Datum::Int4(0), Datum::text(filled)];
+            let row = [Datum::Int4(1), Datum::Int4(1), Datum::Int4(0), Datum::Bpchar(filled.into())];
             let bytes = write_row(&table, &row).expect("a row");
             assert_eq!(bytes.len(), 4 + 4 + 6 + stored_bytes);
             let key = key::row_key(&table, &row).expect("a key");
@@ -260,7 +260,7 @@ mod tests {
         }
         // Without a length blanks are part of the value.
         table.columns[3].modifier = -1;
-        let row = [Datum::Int4(1), Datum::Int4(1), Datum::Int4(0), Datum::text("ab ")];
+        let row = [Datum::Int4(1), Datum::Int4(1), Datum::Int4(0), Datum::Bpchar("ab ".into())];
         assert_eq!(write_row(&table, &row).expect("a row").len(), 4 + 4 + 6 + 3);
     }
 

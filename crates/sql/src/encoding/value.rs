@@ -59,7 +59,6 @@ fn is_text(oid: Oid) -> bool {
         oid,
         Oid::TEXT
             | Oid::VARCHAR
-            | Oid::BPCHAR
             | Oid::NAME
             | Oid::JSON
             | Oid::JSONB
@@ -99,6 +98,7 @@ fn put_within(oid: Oid, datum: &Datum, stack: Stack, out: &mut Vec<u8>) -> Resul
         (Oid::NUMERIC, Datum::Numeric(number)) => put_numeric(number, out),
         (Oid::BYTEA, Datum::Bytes(bytes)) => out.extend_from_slice(bytes),
         (Oid::RECORD, Datum::Record(fields)) => put_record(fields, stack, out)?,
+        (Oid::BPCHAR, Datum::Bpchar(text)) => out.extend_from_slice(text.as_bytes()),
         (_, Datum::Text(text)) if is_text(oid) => out.extend_from_slice(text.as_bytes()),
         (_, Datum::Oid(value)) if is_oid(oid) => out.extend(value.to_be_bytes()),
         (_, Datum::Array(array)) => put_array(oid, array, stack, out)?,
@@ -135,6 +135,7 @@ fn take_within(oid: Oid, bytes: &[u8], stack: Stack) -> Result<Datum, SqlError> 
         Oid::NUMERIC => return Ok(Datum::Numeric(take_numeric(rest)?)),
         Oid::BYTEA => return Ok(Datum::Bytes(bytes.into())),
         Oid::RECORD => take_record(&mut rest, stack)?,
+        Oid::BPCHAR => return Ok(Datum::Bpchar(utf8(bytes)?.into())),
         _ if is_text(oid) => return Ok(Datum::text(utf8(bytes)?)),
         _ if is_oid(oid) => Datum::Oid(rest.u32()?),
         _ => match oid.element() {

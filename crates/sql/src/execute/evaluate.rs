@@ -176,7 +176,7 @@ impl<'a> Env<'a> {
             Expr::Quantified { test, array, all } => self.quantified(test, array, *all),
             Expr::Read { text, oid, modifier } => match self.value(text)? {
                 Datum::Null => Ok(Datum::Null),
-                Datum::Text(text) => {
+                Datum::Text(text) | Datum::Bpchar(text) => {
                     bounded(text.len())?;
                     self.fuel().burn_bytes(text.len());
                     Ok(scalar::parse_modified(*oid, *modifier, &text, self.shared.context.style)?)

@@ -20,7 +20,7 @@ pub const MEMORY_MAX: usize = 64 << 20;
 pub fn weight(datum: &Datum) -> usize {
     std::mem::size_of::<Datum>()
         + match datum {
-            Datum::Text(text) => text.len(),
+            Datum::Text(text) | Datum::Bpchar(text) => text.len(),
             Datum::Bytes(bytes) => bytes.len(),
             Datum::Array(array) => array.elements.iter().map(weight).sum(),
             Datum::Record(fields) => fields.iter().map(|(_, field)| weight(field)).sum(),
@@ -32,16 +32,20 @@ pub fn weight(datum: &Datum) -> usize {
 /// About how many bytes a function handles that gets or makes a value.
 pub fn bulk(datum: &Datum) -> usize {
     match datum {
-        Datum::Text(text) => text.len(),
+        Datum::Text(text) | Datum::Bpchar(text) => text.len(),
         Datum::Bytes(bytes) => bytes.len(),
         Datum::Numeric(number) => number.size(),
         Datum::Array(array) => {
             let fixed = array.elements.len() * ELEMENT_BYTES;
             // The first element tells whether what the others hold has to be counted.
             match array.elements.iter().find(|element| !element.is_null()) {
-                Some(Datum::Text(_) | Datum::Bytes(_) | Datum::Numeric(_) | Datum::Record(_)) => {
-                    fixed + array.elements.iter().map(bulk).sum::<usize>()
-                }
+                Some(
+                    Datum::Text(_)
+                    | Datum::Bpchar(_)
+                    | Datum::Bytes(_)
+                    | Datum::Numeric(_)
+                    | Datum::Record(_),
+                ) => fixed + array.elements.iter().map(bulk).sum::<usize>(),
                 _ => fixed,
             }
         }
@@ -105,12 +109,7 @@ fn directed(a: &Datum, b: &Datum, direction: Direction) -> Ordering {
         (false, true) => return if direction.nulls_first { Ordering::Greater } else { Ordering::Less },
         (false, false) => {}
     }
-    let order = match (a, b) {
-        (Datum::Text(a), Datum::Text(b)) if direction.blanks => {
-            a.trim_end_matches(' ').cmp(b.trim_end_matches(' '))
-        }
-        _ => compare::compare(a, b),
-    };
+    let order = compare::compare(a, b);
     if direction.descending { order.reverse() } else { order }
 }
 

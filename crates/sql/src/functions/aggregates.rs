@@ -1,6 +1,6 @@
 //! Aggregates: a value from the values of many rows.
 
-use super::{Call, Outcome, confused, order, out_of_range};
+use super::{Call, Outcome, confused, out_of_range};
 use crate::types::{Array, Datum, Interval, Numeric, Oid, compare, time};
 use crate::{SqlError, SqlState};
 
@@ -96,7 +96,7 @@ impl State {
                 }));
             }
             Kind::Least | Kind::Greatest => {
-                let order = order::of(call.type_of(0), first, &self.value);
+                let order = compare::compare(first, &self.value);
                 let better = if self.kind == Kind::Least { order.is_lt() } else { order.is_gt() };
                 if self.value.is_null() || better {
                     self.value = first.clone();

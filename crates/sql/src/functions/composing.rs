@@ -62,7 +62,7 @@ pub fn quote_nullable(call: &Call<'_>) -> Outcome {
 fn cast_text(call: &Call<'_>, place: usize) -> Result<String, SqlError> {
     match (call.at(place), call.type_of(place)) {
         (Datum::Bool(value), _) => Ok(value.to_string()),
-        (Datum::Text(text), Oid::BPCHAR) => Ok(text.trim_end_matches(' ').to_owned()),
+        (Datum::Bpchar(text), _) => Ok(text.trim_end_matches(' ').to_owned()),
         _ => call.printed(place),
     }
 }

@@ -117,9 +117,9 @@ pub fn bool_text(call: &Call<'_>) -> Outcome {
     Ok(Datum::text(if call.boolean(0)? { "true" } else { "false" }))
 }
 
-/// To `text` from `char(n)`: without the blanks at the end.
-pub fn bpchar_text(call: &Call<'_>) -> Outcome {
-    Ok(Datum::text(call.text(0)?.trim_end_matches(' ')))
+/// To `char(n)` from `name`.
+pub fn bpchar(call: &Call<'_>) -> Outcome {
+    call.text(0).cloned().map(Datum::Bpchar)
 }
 
 /// To `name`.
@@ -132,7 +132,7 @@ pub fn name(call: &Call<'_>) -> Outcome {
 /// To `"char"` from a string or an integer.
 pub fn char(call: &Call<'_>) -> Outcome {
     match call.at(0) {
-        Datum::Text(text) => Ok(Datum::Char(text.bytes().next().unwrap_or(0))),
+        Datum::Text(text) | Datum::Bpchar(text) => Ok(Datum::Char(text.bytes().next().unwrap_or(0))),
         _ => match i8::try_from(call.integer(0)?) {
             Ok(value) => Ok(Datum::Char(value.cast_unsigned())),
             Err(_) => Err(out_of_range("\"char\"")),
@@ -142,7 +142,7 @@ pub fn char(call: &Call<'_>) -> Outcome {
 
 /// To a string from `"char"`.
 pub fn char_text(call: &Call<'_>) -> Outcome {
-    call.printed(0).map(Datum::text)
+    call.printed(0).map(|text| Datum::string(call.result, text))
 }
 
 /// To `date`.

@@ -66,7 +66,7 @@ pub fn build_object(call: &Call<'_>) -> Outcome {
             out.push_str(", ");
         }
         match call.at(place) {
-            Datum::Text(_) | Datum::Int2(_) | Datum::Int4(_) | Datum::Int8(_) => {
+            Datum::Text(_) | Datum::Bpchar(_) | Datum::Int2(_) | Datum::Int4(_) | Datum::Int8(_) => {
                 quoted(&call.printed(place)?, &mut out);
             }
             _ => return Err(crate::analyze::unsupported("a key of JSON that is neither text nor a number")),

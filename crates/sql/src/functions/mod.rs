@@ -261,10 +261,7 @@ impl Call<'_> {
 
     /// A string.
     pub fn text(&self, place: usize) -> Result<&Arc<str>, SqlError> {
-        match self.at(place) {
-            Datum::Text(value) => Ok(value),
-            _ => Err(confused()),
-        }
+        self.at(place).as_string().ok_or_else(confused)
     }
 
     /// Bytes.

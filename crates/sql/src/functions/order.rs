@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::{Call, Outcome};
-use crate::types::{Datum, Oid, compare, time};
+use crate::types::{Datum, compare, time};
 
 /// Compares the two arguments. Two of a kind have an order of their own; dates and timestamps of
 /// different kinds compare as the wider one.
@@ -14,16 +14,6 @@ fn order(call: &Call<'_>) -> Ordering {
         (Datum::TimestampTz(a), Datum::Timestamp(_) | Datum::Date(_)) => a.cmp(&moment(right, call)),
         (Datum::Date(_), Datum::Timestamp(b)) => local(left).cmp(b),
         (Datum::Timestamp(a), Datum::Date(_)) => a.cmp(&local(right)),
-        _ => of(call.type_of(0), left, right),
-    }
-}
-
-/// Compares two values of a type: blanks at the end of a `char(n)` do not count.
-pub fn of(oid: Oid, left: &Datum, right: &Datum) -> Ordering {
-    match (left, right) {
-        (Datum::Text(a), Datum::Text(b)) if oid == Oid::BPCHAR => {
-            a.trim_end_matches(' ').as_bytes().cmp(b.trim_end_matches(' ').as_bytes())
-        }
         _ => compare::compare(left, right),
     }
 }

@@ -231,7 +231,7 @@ fn to_binary(datum: &Datum, oid: Oid, out: &mut Vec<u8>) -> Result<(), SqlError>
         Datum::Float4(value) => out.extend(value.to_be_bytes()),
         Datum::Float8(value) => out.extend(value.to_be_bytes()),
         Datum::Numeric(number) => numeric::to_base_10000(number, out),
-        Datum::Text(text) => out.extend_from_slice(text.as_bytes()),
+        Datum::Text(text) | Datum::Bpchar(text) => out.extend_from_slice(text.as_bytes()),
         Datum::Char(byte) => out.push(*byte),
         Datum::Bytes(bytes) => out.extend_from_slice(bytes),
         Datum::Date(days) => out.extend(days.to_be_bytes()),

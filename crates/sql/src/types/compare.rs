@@ -1,7 +1,8 @@
 //! Order and equality of values of one kind.
 //!
 //! The order is total, as that of an index: NaN is above all numbers and equals itself, NULL is
-//! above all values. Strings compare by their bytes, which is the collation `C`. Numbers of
+//! above all values. Strings compare by their bytes, which is the collation `C`; of `char(n)`,
+//! without the blanks at the end. Numbers of
 //! different width compare by value, so one function serves every operator between them.
 
 use std::cmp::Ordering;
@@ -17,6 +18,7 @@ pub fn compare(left: &Datum, right: &Datum) -> Ordering {
         (_, Null) => Ordering::Less,
         (Bool(a), Bool(b)) => a.cmp(b),
         (Text(a), Text(b)) => a.as_bytes().cmp(b.as_bytes()),
+        (Bpchar(a), Bpchar(b)) => a.trim_end_matches(' ').cmp(b.trim_end_matches(' ')),
         (Char(a), Char(b)) => a.cmp(b),
         (Bytes(a), Bytes(b)) => a.cmp(b),
         (Date(a), Date(b)) => a.cmp(b),
@@ -98,6 +100,7 @@ fn kind(datum: &Datum) -> u8 {
         Datum::Uuid(_) => 13,
         Datum::Array(_) => 14,
         Datum::Record(_) => 15,
+        Datum::Bpchar(_) => 16,
     }
 }
 

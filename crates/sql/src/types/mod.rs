@@ -55,8 +55,10 @@ pub enum Datum {
     Float8(f64),
     /// `numeric`.
     Numeric(Numeric),
-    /// `text`, `varchar`, `bpchar` with its blanks, `name`, `json`, `unknown`.
+    /// `text`, `varchar`, `name`, `json`, `unknown`.
     Text(Arc<str>),
+    /// `char(n)` with the blanks at its end, which count in no comparison.
+    Bpchar(Arc<str>),
     /// `"char"`: one byte.
     Char(u8),
     /// `bytea`.
@@ -85,6 +87,19 @@ impl Datum {
     /// A string.
     pub fn text(value: impl Into<Arc<str>>) -> Datum {
         Datum::Text(value.into())
+    }
+
+    /// A string of a type: of `char(n)`, or of another.
+    pub fn string(oid: Oid, value: impl Into<Arc<str>>) -> Datum {
+        if oid == Oid::BPCHAR { Datum::Bpchar(value.into()) } else { Datum::Text(value.into()) }
+    }
+
+    /// The characters of a string, all of them; none of another value.
+    pub fn as_string(&self) -> Option<&Arc<str>> {
+        match self {
+            Datum::Text(text) | Datum::Bpchar(text) => Some(text),
+            _ => None,
+        }
     }
 
     /// Whether there is no value.

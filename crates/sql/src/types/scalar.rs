@@ -39,7 +39,7 @@ pub fn parse_modified(oid: Oid, modifier: i32, text: &str, style: &Style) -> Res
         Oid::FLOAT4 => Datum::Float4(float::parse4(text)?),
         Oid::FLOAT8 => Datum::Float8(float::parse8(text)?),
         Oid::NUMERIC => Datum::Numeric(Numeric::parse(text)?),
-        Oid::TEXT | Oid::VARCHAR | Oid::BPCHAR | Oid::UNKNOWN | Oid::CSTRING => Datum::text(text),
+        Oid::TEXT | Oid::VARCHAR | Oid::BPCHAR | Oid::UNKNOWN | Oid::CSTRING => Datum::string(oid, text),
         Oid::NAME => Datum::text(cut_name(text)),
         Oid::CHAR => Datum::Char(text.bytes().next().unwrap_or(0)),
         Oid::BYTEA => Datum::Bytes(bytes::parse(text)?.into()),
@@ -78,12 +78,15 @@ fn no_form(oid: Oid) -> SqlError {
 /// What a modifier keeps of a value. `explicit`: a cast, which cuts strings in silence.
 pub fn fit(value: Datum, oid: Oid, modifier: i32, explicit: bool) -> Result<Datum, SqlError> {
     if modifier < 0 {
-        return Ok(value);
+        return Ok(match value {
+            Datum::Text(text) if oid == Oid::BPCHAR => Datum::Bpchar(text),
+            other => other,
+        });
     }
     Ok(match value {
-        Datum::Text(text) if oid == Oid::VARCHAR || oid == Oid::BPCHAR => {
+        Datum::Text(text) | Datum::Bpchar(text) if oid == Oid::VARCHAR || oid == Oid::BPCHAR => {
             let length = usize::try_from(modifier - 4).unwrap_or(0);
-            Datum::Text(fit_text(text, oid, length, explicit)?)
+            Datum::string(oid, fit_text(text, oid, length, explicit)?)
         }
         Datum::Numeric(number) => Datum::Numeric(number.fit(modifier)?),
         Datum::Time(us) => Datum::Time(time::round_us(us, modifier)),
@@ -271,7 +274,7 @@ pub fn print(datum: &Datum, oid: Oid, style: &Style, out: &mut String) -> Result
         Datum::Float4(value) => float::write4(*value, style.extra_float_digits, out),
         Datum::Float8(value) => float::write8(*value, style.extra_float_digits, out),
         Datum::Numeric(number) => out.push_str(&number.to_string()),
-        Datum::Text(text) => out.push_str(text),
+        Datum::Text(text) | Datum::Bpchar(text) => out.push_str(text),
         Datum::Char(0) => {}
         Datum::Char(byte) => {
             if byte.is_ascii() {

@@ -9,7 +9,7 @@ functions! { INTEGERS:
     1396 "abs" (INT8) INT8, strict immutable, Plain(integers::abs::<i64>);
     1397 "abs" (INT4) INT4, strict immutable, Plain(integers::abs::<i32>);
     1398 "abs" (INT2) INT2, strict immutable, Plain(integers::abs::<i16>);
-    408 "bpchar" (NAME) BPCHAR, strict immutable, Plain(integers::same);
+    408 "bpchar" (NAME) BPCHAR, strict immutable, Plain(convert::bpchar);
     1376 "factorial" (INT8) NUMERIC, strict immutable, Plain(integers::factorial);
     1913 "float4up" (FLOAT4) FLOAT4, strict immutable, Plain(integers::same);
     1914 "float8up" (FLOAT8) FLOAT8, strict immutable, Plain(integers::same);
