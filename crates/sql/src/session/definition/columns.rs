@@ -11,7 +11,7 @@ use super::constraints::Cut;
 use super::elements::{self, Elements, Numbered, Reader};
 use super::rewrite::Change;
 use crate::analyze::{self, stored};
-use crate::catalog::{Index, Reference};
+use crate::catalog::{Column, Index, Reference};
 use crate::encoding::{order, value};
 use crate::functions::confused;
 use crate::functions::system::with_modifier;
@@ -181,6 +181,11 @@ impl<W: World> Session<'_, W> {
             return Err(no_cast(name, is_given, oid, modifier).into());
         };
         let column = change.table.columns.get_mut(position).ok_or_else(confused)?;
+        let is_as_before = |before: &Column| (before.oid, before.modifier) == (column.oid, column.modifier);
+        if !change.old.columns.get(position).is_some_and(is_as_before) {
+            let error = format!("cannot alter type of column \"{name}\" twice");
+            return Err(SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, error).into());
+        }
         let is_text = |oid: Oid| matches!(oid, Oid::TEXT | Oid::VARCHAR);
         let stays = matches!(expr, analyze::plan::Expr::Column { .. })
             && (column.oid == oid || is_text(column.oid) && is_text(oid))
