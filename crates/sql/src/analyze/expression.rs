@@ -21,6 +21,12 @@ pub fn typed(expr: Expr, oid: Oid, location: i32) -> Typed {
     Typed { expr, oid, modifier: -1, location }
 }
 
+/// A row of fields.
+pub fn row(fields: Vec<Typed>, location: i32) -> Typed {
+    let fields = fields.into_iter().map(|field| (field.oid, field.expr)).collect();
+    typed(Expr::Row(fields), Oid::RECORD, location)
+}
+
 /// The place of an expression that begins with one of these: the leftmost one that there is.
 pub fn leftmost(locations: impl IntoIterator<Item = i32>) -> i32 {
     locations.into_iter().filter(|location| *location >= 0).min().unwrap_or(-1)
@@ -116,12 +122,7 @@ impl<'a> Analyzer<'a> {
             Some(NodeEnum::AArrayExpr(array)) => self.array(array, None),
             Some(NodeEnum::AIndirection(indirection)) => self.indirection(indirection),
             Some(NodeEnum::RowExpr(row)) => {
-                let items = self.expressions(&row.args)?;
-                let mut fields = Vec::new();
-                for item in items {
-                    fields.push((item.oid, item.expr));
-                }
-                Ok(typed(Expr::Row(fields), Oid::RECORD, row.location))
+                self.expressions(&row.args).map(|fields| self::row(fields, row.location))
             }
             Some(NodeEnum::SqlvalueFunction(value)) => self.clock(value),
             Some(NodeEnum::CollateClause(collate)) => {
