@@ -17,8 +17,11 @@ use crate::SqlError;
 use crate::execute::evaluate::{Env, Shared};
 use crate::execute::fuel::Halt;
 use crate::execute::trail::Trail;
-use crate::functions::{Body, Volatility};
+use crate::functions::{Body, Function, Volatility};
 use crate::types::{Datum, Oid};
+
+/// `textanycat` and `anytextcat`.
+const PRINTING: [u32; 2] = [2003, 2004];
 
 /// Folds the expressions of a plan.
 pub struct Folder<'a> {
@@ -151,7 +154,7 @@ impl<'a> Folder<'a> {
                 if !is_set && function.strict && null {
                     return Expr::Constant(Datum::Null);
                 }
-                let immutable = function.volatility == Volatility::Immutable && !is_set;
+                let immutable = is_settled(function, &types) && !is_set;
                 self.evaluated(Expr::Call { function, arguments, types, result, spread }, immutable)
             }
             Expr::Not(value) => {
@@ -236,7 +239,7 @@ impl<'a> Folder<'a> {
             Expr::Call { function, arguments, types, result, spread } => {
                 let arguments = self.list(arguments);
                 let constant = arguments.iter().all(|argument| matches!(argument, Expr::Constant(_)));
-                let immutable = function.volatility == Volatility::Immutable;
+                let immutable = is_settled(function, &types);
                 (Expr::Call { function, arguments, types, result, spread }, constant && immutable)
             }
             other => (other, false),
@@ -377,7 +380,7 @@ fn replace_operand(expr: &mut Expr, operand: &Datum) {
 /// Whether an expression over [`Expr::CaseValue`] depends on nothing else.
 fn is_immutable(expr: &Expr) -> bool {
     !expr.any(&|part| match part {
-        Expr::Call { function, .. } => function.volatility != Volatility::Immutable,
+        Expr::Call { function, types, .. } => !is_settled(function, types),
         Expr::Read { oid, .. } | Expr::Print { oid, .. } => !is_plain(*oid),
         Expr::Constant(_)
         | Expr::CaseValue
@@ -387,6 +390,13 @@ fn is_immutable(expr: &Expr) -> bool {
         | Expr::Fit { .. } => false,
         _ => true,
     })
+}
+
+/// Whether a function of values of these types always comes to the same.
+fn is_settled(function: &Function, types: &[Oid]) -> bool {
+    // `||` between a text and a value that is none prints the value.
+    let prints = PRINTING.contains(&function.oid) && types.iter().all(|oid| is_plain(*oid));
+    function.volatility == Volatility::Immutable || prints
 }
 
 /// Whether PostgreSQL says of a type's text form that it depends on no setting.
@@ -406,7 +416,5 @@ fn is_plain(oid: Oid) -> bool {
             | Oid::NAME
             | Oid::UUID
             | Oid::CHAR
-            | Oid::INT4_ARRAY
-            | Oid::TEXT_ARRAY
     )
 }

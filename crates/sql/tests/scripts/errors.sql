@@ -30,3 +30,8 @@ copy (select 1) to stdout (format binary, delimiter ',');
 copy (select 1) to stdout (format binary, null 'x');
 copy (select 1) to stdout (format binary, header);
 copy (select 1) to stdout (format binary, quote 'x');
+select 'x' || (1 / 0) || '{1}'::text::int[] from (select 1) t where 'x'::text::int = 1;
+select case when false then 'a' || 1 / 0 else 'b' end, case when false then ('{x' || '}')::text::int[] end;
+select ('a' || 1)::int, 1 / 0;
+select 1 / 0, ('a' || 1)::int;
+select ('{a' || '}')::int[], 1 / 0;
