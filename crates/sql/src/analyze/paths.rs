@@ -288,14 +288,13 @@ fn equals(condition: &Expr, place: usize, oid: Oid) -> Option<&Expr> {
     (comparison == Comparison::Equal).then_some(value)
 }
 
-/// The values of which a condition says that a column equals one: `IN`, `= ANY`, or `=` several
-/// times.
+/// The values of which a condition says that a column equals one: `IN`, also of rows, `= ANY`, or
+/// `=` several times.
 fn one_of(condition: &Expr, place: usize, oid: Oid) -> Option<Equal> {
     match condition {
         Expr::Or(items) => {
-            let values: Option<Vec<Expr>> =
-                items.iter().map(|item| equals(item, place, oid).cloned()).collect();
-            values.map(Equal::Any)
+            let value = |item| conjuncts(item).into_iter().find_map(|part| equals(part, place, oid)).cloned();
+            items.iter().map(value).collect::<Option<Vec<Expr>>>().map(Equal::Any)
         }
         Expr::Quantified { test, array, all: false } => {
             let Expr::Call { function, arguments, types, .. } = test.as_ref() else { return None };
