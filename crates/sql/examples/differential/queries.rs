@@ -257,7 +257,7 @@ impl<'a> Queries<'a> {
     /// A query within an expression.
     pub fn sublink(&mut self, scope: &[Vec<Relation>], kind: char, depth: usize) -> Option<Part> {
         let simple = self.tables.iter().filter(|table| table.single().is_some()).count() > 0;
-        match (kind, self.random.below(4)) {
+        match (kind, self.random.below(5)) {
             ('b', 0) => {
                 let query = self.core(scope, Some(vec!['i']), depth.min(1));
                 Some(parts!["exists (", query.text, ")"])
@@ -273,6 +273,15 @@ impl<'a> Queries<'a> {
                 let how = ["= any", "> all", "<> all", "< any", "<= all"][self.random.below(5)];
                 let (value, query) = (self.term(scope, 'i', 1), self.core(scope, Some(vec!['i']), 0));
                 Some(parts!["(", value, format!(") {how} ("), query.text, ")"])
+            }
+            ('b', 3) => {
+                let how = ["=", "<>", "<", ">="][self.random.below(4)];
+                let (one, other) = (self.term(scope, 'i', 1), self.term(scope, 't', 1));
+                let mut inner = scope.to_vec();
+                let from = self.from(&mut inner, 0);
+                let (first, second) = (self.aggregate(&inner, 'i'), self.aggregate(&inner, 't'));
+                let query = parts!["(select ", first, ", ", second, from, ")"];
+                Some(parts!["(", one, ", ", other, format!(") {how} "), query])
             }
             (_, 0..3) => {
                 let mut inner = scope.to_vec();
