@@ -221,7 +221,10 @@ impl<'a> Analyzer<'a> {
     fn copy(&mut self, side: &Side) -> Result<Side, SqlError> {
         let size = match side {
             Side::One(value) => value.expr.size(),
-            Side::Row(fields, _) => fields.iter().map(|field| field.expr.size()).sum(),
+            Side::Row(fields, _) => {
+                let doubled = fields.iter().filter(|field| !is_leaf(&field.expr));
+                doubled.map(|field| field.expr.size()).sum()
+            }
         };
         self.copied = self.copied.saturating_add(size);
         if self.copied > super::COPIES_MAX {
