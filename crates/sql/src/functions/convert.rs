@@ -112,9 +112,9 @@ pub fn boolean(call: &Call<'_>) -> Outcome {
     Ok(Datum::Bool(call.integer(0)? != 0))
 }
 
-/// To `text` from `boolean`, which casts write in full.
+/// To a string from `boolean`, which casts write in full.
 pub fn bool_text(call: &Call<'_>) -> Outcome {
-    Ok(Datum::text(if call.boolean(0)? { "true" } else { "false" }))
+    Ok(Datum::string(call.result, if call.boolean(0)? { "true" } else { "false" }))
 }
 
 /// To `char(n)` from `name`.

@@ -95,9 +95,11 @@ pub fn fit(value: Datum, oid: Oid, modifier: i32, explicit: bool) -> Result<Datu
         Datum::TimestampTz(us) => Datum::TimestampTz(time::round_us(us, modifier)),
         Datum::Interval(interval) => Datum::Interval(interval.fit(modifier)),
         Datum::Array(array) => {
+            // An array of `text` stands for one of `varchar` as it is.
+            let of = oid.element().unwrap_or(array.element);
             let mut array = (*array).clone();
             for element in &mut array.elements {
-                *element = fit(std::mem::replace(element, Datum::Null), array.element, modifier, explicit)?;
+                *element = fit(std::mem::replace(element, Datum::Null), of, modifier, explicit)?;
             }
             Datum::Array(Arc::new(array))
         }
