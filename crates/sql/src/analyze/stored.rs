@@ -57,6 +57,15 @@ pub fn default_of(
     Ok(analyzer.coerce(value, oid, modifier, CastContext::Assignment)?.expr)
 }
 
+/// The type of a default before it becomes that of its column; none of a literal, which has that.
+pub fn type_of_default(text: &str, catalog: &dyn Catalog) -> Result<Option<Oid>, SqlError> {
+    let node = expression_of(text)?;
+    let mut analyzer = Analyzer::new("", &[], catalog);
+    analyzer.scopes.push(Scope::new(Vec::new(), Clause::Default));
+    let oid = analyzer.expression(&node)?.oid;
+    Ok((oid != Oid::UNKNOWN).then_some(oid))
+}
+
 /// What each column of a table is, over these columns as they come: their texts, or their values.
 pub fn copied(
     table: &Table,

@@ -194,7 +194,8 @@ impl<W: World> Session<'_, W> {
         let from =
             (std::mem::replace(&mut column.oid, oid), std::mem::replace(&mut column.modifier, modifier));
         if let Some(default) = column.default.take() {
-            column.default = Some(cast_default(name, &default, from, oid)?);
+            let own = self.analyzed(|names| stored::type_of_default(&default, names)).await?;
+            column.default = Some(cast_default(name, &default, own, from, oid)?);
         }
         let parts = change.table.indexes.iter().flat_map(|index| &index.parts).map(|part| part.column);
         if change.table.primary.iter().copied().chain(parts).any(|place| usize::from(place) == position)
@@ -341,17 +342,26 @@ pub(super) fn drop_not_null(change: &mut Change, name: &str) -> Result<(), SqlEr
 }
 
 /// The default of a column whose type changes: what it was, cast.
-fn cast_default(name: &str, default: &str, from: (Oid, i32), to: Oid) -> Result<String, SqlError> {
+fn cast_default(
+    name: &str,
+    default: &str,
+    own: Option<Oid>,
+    from: (Oid, i32),
+    to: Oid,
+) -> Result<String, SqlError> {
     let is_text = |oid: Oid| matches!(oid, Oid::TEXT | Oid::VARCHAR);
     if from.0 == to || is_text(from.0) && is_text(to) {
         return Ok(default.to_owned());
     }
-    if !analyze::can_assign(from.0, to) {
+    if !analyze::can_assign(own.unwrap_or(from.0), to) {
         let shown = to.display();
         let error = format!("default for column \"{name}\" cannot be cast automatically to type {shown}");
         return Err(SqlError::new(SqlState::DATATYPE_MISMATCH, error));
     }
-    Ok(format!("({default})::{}", with_modifier(from.0, from.1)))
+    Ok(match own {
+        Some(_) => default.to_owned(),
+        None => format!("({default})::{}", with_modifier(from.0, from.1)),
+    })
 }
 
 fn no_cast(name: &str, is_given: bool, oid: Oid, modifier: i32) -> SqlError {
