@@ -207,6 +207,10 @@ fn plans_say_how_rows_are_found() {
             "Index Scan using t_pkey on t\n  Index Cond: (a = ANY (1, 1)) AND (b = ANY (2, 3))\n  Filter: (((a = 1) AND (b = 2)) OR ((a = 1) AND (b = 3)))\n",
         ),
         (
+            "select c from t where (a, b) > (1, 2) order by a, b limit 3",
+            "Limit\n  ->  Index Scan using t_pkey on t\n        Index Cond: (a >= 1)\n        Filter: (ROW(a, b) > ROW(1, 2))\n",
+        ),
+        (
             "select a from t where c = 'x' and b > 7",
             "Index Scan using t_c on t\n  Index Cond: (c = 'x'::text) AND (b > 7)\n  Filter: ((c = 'x'::text) AND (b > 7))\n",
         ),

@@ -293,6 +293,17 @@ impl Text<'_> {
             Expr::Row(items) => {
                 format!("ROW({})", items.iter().map(|(_, item)| shown(item)).collect::<Vec<_>>().join(", "))
             }
+            Expr::Ordered(tests) => {
+                let side = |place: usize| {
+                    let field = |(test, _): &(Expr, _)| test.parts().get(place).copied().map(shown);
+                    tests.iter().filter_map(field).collect::<Vec<_>>().join(", ")
+                };
+                let symbol = match tests.first() {
+                    Some((Expr::Call { function, .. }, _)) => operators::symbol(function.oid),
+                    _ => None,
+                };
+                format!("(ROW({}) {} ROW({}))", side(0), symbol.unwrap_or("?"), side(1))
+            }
             Expr::Quantified { test, array, all } => {
                 let (left, symbol) = match &**test {
                     Expr::Call { function, arguments, .. } => (

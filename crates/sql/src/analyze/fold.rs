@@ -205,7 +205,7 @@ impl<'a> Folder<'a> {
             }
             Expr::Print { value, oid } => {
                 let value = self.boxed(*value);
-                self.evaluated(Expr::Print { value, oid }, is_plain(oid))
+                self.evaluated(Expr::Print { value, oid }, prints_plainly(oid))
             }
             Expr::Fit { value, oid, modifier, explicit } => {
                 let value = self.boxed(*value);
@@ -223,6 +223,10 @@ impl<'a> Folder<'a> {
             Expr::Distinct { equal, negated } => {
                 let (equal, constant) = self.arguments(*equal);
                 self.tried(Expr::Distinct { equal: Box::new(equal), negated }, constant)
+            }
+            Expr::Ordered(tests) => {
+                let test = |(test, equal)| (self.arguments(test).0, equal);
+                Expr::Ordered(tests.into_iter().map(test).collect())
             }
             Expr::NullIf(equal) => {
                 let (equal, constant) = self.arguments(*equal);
@@ -372,7 +376,7 @@ fn replace_operand(expr: &mut Expr, operand: &Datum) {
             }
         }
         Expr::Print { value, .. } => replace_operand(value, operand),
-        Expr::Read { text, .. } => replace_operand(text, operand),
+        Expr::Read { text: value, .. } | Expr::Fit { value, .. } => replace_operand(value, operand),
         _ => {}
     }
 }
@@ -381,7 +385,8 @@ fn replace_operand(expr: &mut Expr, operand: &Datum) {
 fn is_immutable(expr: &Expr) -> bool {
     !expr.any(&|part| match part {
         Expr::Call { function, types, .. } => !is_settled(function, types),
-        Expr::Read { oid, .. } | Expr::Print { oid, .. } => !is_plain(*oid),
+        Expr::Read { oid, .. } => !is_plain(*oid),
+        Expr::Print { oid, .. } => !prints_plainly(*oid),
         Expr::Constant(_)
         | Expr::CaseValue
         | Expr::And(_)
@@ -395,7 +400,7 @@ fn is_immutable(expr: &Expr) -> bool {
 /// Whether a function of values of these types always comes to the same.
 fn is_settled(function: &Function, types: &[Oid]) -> bool {
     // `||` between a text and a value that is none prints the value.
-    let prints = PRINTING.contains(&function.oid) && types.iter().all(|oid| is_plain(*oid));
+    let prints = PRINTING.contains(&function.oid) && types.iter().all(|oid| prints_plainly(*oid));
     function.volatility == Volatility::Immutable || prints
 }
 
@@ -416,5 +421,12 @@ fn is_plain(oid: Oid) -> bool {
             | Oid::NAME
             | Oid::UUID
             | Oid::CHAR
+            | Oid::BYTEA
+            | Oid::OID
     )
+}
+
+/// Whether it says so of the printing of values, if not of their reading.
+fn prints_plainly(oid: Oid) -> bool {
+    is_plain(oid) || matches!(oid, Oid::TIME | Oid::TIMETZ)
 }

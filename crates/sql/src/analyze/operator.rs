@@ -1,15 +1,15 @@
 //! Operators, and what is written like one: `IN`, `BETWEEN`, `ANY`, comparisons of rows.
 
 use pg_query::NodeEnum;
-use pg_query::protobuf::{AExpr, AExprKind, Node, SubLinkType};
+use pg_query::protobuf::{AExpr, AExprKind, Node, SubLink, SubLinkType};
 
 use super::Analyzer;
 use super::coerce::fits_common_type;
-use super::expression::{inner, leftmost, present, typed};
+use super::expression::{leftmost, present, typed};
 use super::names::strings;
 use super::plan::{Expr, Typed};
 use super::resolve;
-use crate::functions::{self, CastContext};
+use crate::functions::{self, CastContext, Function};
 use crate::types::{Datum, Oid};
 use crate::{SqlError, SqlState};
 
@@ -18,9 +18,11 @@ type Outcome = Result<Typed, SqlError>;
 /// A side of a comparison. Two rows that are written out are compared field by field, each as its
 /// types say.
 #[derive(Clone)]
-enum Side {
+enum Side<'a> {
     One(Typed),
     Row(Vec<Typed>, i32),
+    /// A query for a value, or for a row if the other side is one.
+    Query(&'a SubLink),
 }
 
 impl<'a> Analyzer<'a> {
@@ -50,19 +52,9 @@ impl<'a> Analyzer<'a> {
                     return self.operator(name, None, right, location);
                 };
                 let left = self.side(left)?;
-                match (left, inner(&expr.rexpr)) {
-                    (Side::Row(left, _), Some(NodeEnum::SubLink(link)))
-                        if link.sub_link_type() == SubLinkType::ExprSublink =>
-                    {
-                        let (row, right) = self.row_of(link, left.len(), location)?;
-                        let test = self.rows(name, left, right, location)?;
-                        Ok(Typed { expr: with(Some(row), test.expr), ..test })
-                    }
-                    (left, _) => {
-                        let right = self.side(present(&expr.rexpr)?)?;
-                        self.compared(name, left, right, location)
-                    }
-                }
+                let left = self.analyzed(left)?;
+                let right = self.side(present(&expr.rexpr)?)?;
+                self.compared(name, left, right, location)
             }
             AExprKind::AexprOpAny | AExprKind::AexprOpAll => {
                 let left = self.expression(present(&expr.lexpr)?)?;
@@ -72,18 +64,18 @@ impl<'a> Analyzer<'a> {
             AExprKind::AexprDistinct | AExprKind::AexprNotDistinct => {
                 let negated = expr.kind() == AExprKind::AexprNotDistinct;
                 let left = self.side(present(&expr.lexpr)?)?;
+                let left = self.analyzed(left)?;
                 let right = self.side(present(&expr.rexpr)?)?;
-                if let (Side::Row(left, _), Side::Row(right, _)) = (&left, &right) {
-                    self.check_rows(left, right, location)?;
-                    let pairs = left.iter().zip(right);
-                    let tests = pairs.map(|(left, right)| {
-                        self.distinct(left.clone(), right.clone(), negated, location).map(|test| test.expr)
-                    });
-                    let tests = tests.collect::<Result<_, _>>()?;
-                    let all = if negated { Expr::And(tests) } else { Expr::Or(tests) };
-                    return Ok(typed(all, Oid::BOOL, location));
+                let right = self.analyzed(right)?;
+                match (left, right) {
+                    (Side::Row(left, _), Side::Row(right, _)) => {
+                        self.distinct_rows(left, right, negated, location)
+                    }
+                    (left, right) => {
+                        let (left, right) = (self.single(left)?, self.single(right)?);
+                        self.distinct(left, right, negated, location)
+                    }
                 }
-                self.distinct(left.into(), right.into(), negated, location)
             }
             AExprKind::AexprNullif => {
                 let left = self.expression(present(&expr.lexpr)?)?;
@@ -97,8 +89,12 @@ impl<'a> Analyzer<'a> {
             }
             AExprKind::AexprIn => {
                 let left = self.side(present(&expr.lexpr)?)?;
-                let items = lists(&expr.rexpr).iter().map(|item| self.side(item));
-                let items = items.collect::<Result<Vec<Side>, _>>()?;
+                let left = self.analyzed(left)?;
+                let items = lists(&expr.rexpr).iter().map(|item| {
+                    let item = self.side(item)?;
+                    self.analyzed(item)
+                });
+                let items = items.collect::<Result<Vec<Side<'a>>, _>>()?;
                 self.one_of(name, left, items, location)
             }
             AExprKind::AexprBetween
@@ -106,7 +102,8 @@ impl<'a> Analyzer<'a> {
             | AExprKind::AexprBetweenSym
             | AExprKind::AexprNotBetweenSym => {
                 let [low, high] = lists(&expr.rexpr) else { return Err(functions::confused()) };
-                let (whole, value) = shared(self.side(present(&expr.lexpr)?)?);
+                let value = self.side(present(&expr.lexpr)?)?;
+                let (whole, value) = shared(self.analyzed(value)?);
                 let negated =
                     matches!(expr.kind(), AExprKind::AexprNotBetween | AExprKind::AexprNotBetweenSym);
                 let symmetric =
@@ -139,31 +136,37 @@ impl<'a> Analyzer<'a> {
     fn bound(
         &mut self,
         name: &str,
-        value: &Side,
-        bound: Side,
+        value: &Side<'a>,
+        bound: Side<'a>,
         negated: bool,
         location: i32,
     ) -> Result<Expr, SqlError> {
         let value = self.copy_of_row(value)?;
+        let (value, bound) = (self.known(value), self.known(bound));
         let test = self.compared(name, value, bound, location)?;
         self.boolean(test, if negated { "OR" } else { "AND" })
     }
 
     /// `IN`, `NOT IN` with a list: its items are of one type if they have one in common.
-    fn one_of(&mut self, name: &str, left: Side, items: Vec<Side>, location: i32) -> Outcome {
-        let is_constant = |item: &Side| matches!(item, Side::One(item) if !has_columns(&item.expr));
-        let constants = items.iter().filter(|item| is_constant(item)).count();
+    fn one_of(&mut self, name: &str, left: Side<'a>, items: Vec<Side<'a>>, location: i32) -> Outcome {
+        let constants = items.iter().filter(|item| item.is_constant()).count();
         let mut items = items;
         if let (Side::One(left), true) = (&left, constants > 1) {
-            let constants = items.iter().filter(|item| is_constant(item)).cloned().map(Typed::from);
-            let all: Vec<Typed> = std::iter::once(left.clone()).chain(constants).collect();
+            let constants = items.iter().filter(|item| item.is_constant()).cloned();
+            let mut all = vec![left.clone()];
+            for item in constants {
+                all.push(self.single(item)?);
+            }
             if let Ok(oid) = self.common_type(&all, "IN")
                 && all.iter().all(|item| fits_common_type(item, oid))
             {
                 let mut coerced = Vec::new();
                 for item in items {
-                    coerced.push(match is_constant(&item) {
-                        true => Side::One(self.to_common_type(item.into(), oid, "IN")?),
+                    coerced.push(match item.is_constant() {
+                        true => {
+                            let item = self.single(item)?;
+                            Side::One(self.to_common_type(item, oid, "IN")?)
+                        }
                         false => item,
                     });
                 }
@@ -182,29 +185,99 @@ impl<'a> Analyzer<'a> {
         Ok(typed(with(whole, test), Oid::BOOL, location))
     }
 
-    fn side(&mut self, node: &'a Node) -> Result<Side, SqlError> {
+    fn side(&mut self, node: &'a Node) -> Result<Side<'a>, SqlError> {
         match &node.node {
             Some(NodeEnum::RowExpr(row)) => Ok(Side::Row(self.expressions(&row.args)?, row.location)),
+            Some(NodeEnum::SubLink(link)) if link.sub_link_type() == SubLinkType::ExprSublink => {
+                Ok(Side::Query(link))
+            }
             _ => self.expression(node).map(Side::One),
         }
     }
 
+    /// A side whose query is one for a value.
+    fn analyzed(&mut self, side: Side<'a>) -> Result<Side<'a>, SqlError> {
+        match side {
+            Side::Query(link) => self.sublink(link).map(Side::One),
+            other => Ok(other),
+        }
+    }
+
+    /// A side as one value.
+    fn single(&mut self, side: Side<'a>) -> Outcome {
+        match side {
+            Side::One(value) => Ok(value),
+            Side::Row(fields, location) => Ok(super::expression::row(fields, location)),
+            Side::Query(link) => self.sublink(link),
+        }
+    }
+
+    /// A side with what is known by now of the types of parameters.
+    fn known(&self, side: Side<'a>) -> Side<'a> {
+        let known = |value: Typed| match value.expr {
+            Expr::Parameter(place) if value.oid == Oid::UNKNOWN => {
+                Typed { oid: self.parameters.get(place).copied().unwrap_or(Oid::UNKNOWN), ..value }
+            }
+            _ => value,
+        };
+        match side {
+            Side::One(value) => Side::One(known(value)),
+            Side::Row(fields, location) => Side::Row(fields.into_iter().map(known).collect(), location),
+            query => query,
+        }
+    }
+
     /// An operator between two sides.
-    fn compared(&mut self, name: &str, left: Side, right: Side, location: i32) -> Outcome {
+    fn compared(&mut self, name: &str, left: Side<'a>, right: Side<'a>, location: i32) -> Outcome {
         match (left, right) {
             (Side::Row(left, _), Side::Row(right, _)) => self.rows(name, left, right, location),
-            (left, right) => self.operator(name, Some(left.into()), right.into(), location),
+            (Side::Row(left, _), Side::Query(link)) => {
+                let (row, right) = self.row_of(link, left.len(), location)?;
+                let test = self.rows(name, left, right, location)?;
+                Ok(Typed { expr: with(Some(row), test.expr), ..test })
+            }
+            (left, right) => {
+                let (left, right) = (self.single(left)?, self.single(right)?);
+                self.operator(name, Some(left), right, location)
+            }
         }
+    }
+
+    /// `IS DISTINCT FROM` between rows that are written out.
+    fn distinct_rows(
+        &mut self,
+        left: Vec<Typed>,
+        right: Vec<Typed>,
+        negated: bool,
+        location: i32,
+    ) -> Outcome {
+        self.check_widths(&left, &right, location)?;
+        let mut tests = Vec::new();
+        for (left, right) in left.into_iter().zip(right) {
+            tests.push(self.distinct_values(left, right, negated, location)?.expr);
+        }
+        let all = if negated { Expr::And(tests) } else { Expr::Or(tests) };
+        Ok(typed(all, Oid::BOOL, location))
     }
 
     /// `IS DISTINCT FROM`
     fn distinct(&mut self, left: Typed, right: Typed, negated: bool, location: i32) -> Outcome {
-        let null = |item: &Typed| matches!(item.expr, Expr::Constant(Datum::Null));
-        if null(&right) || null(&left) {
-            let value = Box::new(if null(&right) { left.expr } else { right.expr });
-            let test = if negated { Expr::IsNull(value) } else { Expr::IsNotNull(value) };
-            return Ok(typed(test, Oid::BOOL, location));
+        let null = |item: &Typed| item.oid == Oid::UNKNOWN && item.expr == Expr::Constant(Datum::Null);
+        let value = match (null(&left), null(&right)) {
+            (_, true) => &left,
+            (true, _) => &right,
+            _ => return self.distinct_values(left, right, negated, location),
+        };
+        if value.oid == Oid::RECORD {
+            // A row of NULLs is none, though it `IS NULL`.
+            return self.distinct_values(left, right, negated, location);
         }
+        let value = Box::new(value.expr.clone());
+        let test = if negated { Expr::IsNull(value) } else { Expr::IsNotNull(value) };
+        Ok(typed(test, Oid::BOOL, location))
+    }
+
+    fn distinct_values(&mut self, left: Typed, right: Typed, negated: bool, location: i32) -> Outcome {
         let equal = self.operator("=", Some(left), right, location)?;
         if equal.oid != Oid::BOOL {
             return self.refuse(
@@ -218,8 +291,9 @@ impl<'a> Analyzer<'a> {
     }
 
     /// A side once more; so often that a tree which doubles itself at every level is refused.
-    fn copy(&mut self, side: &Side) -> Result<Side, SqlError> {
+    fn copy(&mut self, side: &Side<'a>) -> Result<Side<'a>, SqlError> {
         let size = match side {
+            Side::Query(_) => 1,
             Side::One(value) => value.expr.size(),
             Side::Row(fields, _) => {
                 let doubled = fields.iter().filter(|field| !is_leaf(&field.expr));
@@ -234,11 +308,11 @@ impl<'a> Analyzer<'a> {
     }
 
     /// A side once more that is no more than a leaf unless it is a row.
-    fn copy_of_row(&mut self, side: &Side) -> Result<Side, SqlError> {
+    fn copy_of_row(&mut self, side: &Side<'a>) -> Result<Side<'a>, SqlError> {
         if matches!(side, Side::Row(..)) { self.copy(side) } else { Ok(side.clone()) }
     }
 
-    fn check_rows(&self, left: &[Typed], right: &[Typed], location: i32) -> Result<(), SqlError> {
+    fn check_widths(&self, left: &[Typed], right: &[Typed], location: i32) -> Result<(), SqlError> {
         if left.len() != right.len() {
             return self.refuse(
                 location,
@@ -246,65 +320,48 @@ impl<'a> Analyzer<'a> {
                 "unequal number of entries in row expressions",
             );
         }
-        if left.is_empty() {
-            return self.refuse(
-                location,
-                SqlState::FEATURE_NOT_SUPPORTED,
-                "cannot compare rows of zero length",
-            );
-        }
         Ok(())
     }
 
     /// The test of a field of two rows.
-    pub fn field_test(&self, test: Typed, location: i32) -> Result<Expr, SqlError> {
-        if test.oid == Oid::BOOL {
-            return Ok(test.expr);
-        }
-        let shown = test.oid.display();
-        let error = format!("row comparison operator must yield type boolean, not type {shown}");
+    fn field_test(&self, test: &Typed, location: i32) -> Result<(), SqlError> {
+        let error = match test.oid {
+            Oid::BOOL if !test.expr.any(&|part| matches!(part, Expr::Set(_))) => return Ok(()),
+            Oid::BOOL => "row comparison operator must not return a set".to_owned(),
+            other => {
+                let shown = other.display();
+                format!("row comparison operator must yield type boolean, not type {shown}")
+            }
+        };
         self.refuse(location, SqlState::DATATYPE_MISMATCH, error)
     }
 
     /// Rows compared field by field.
-    fn rows(&mut self, name: &str, left: Vec<Typed>, right: Vec<Typed>, location: i32) -> Outcome {
-        self.check_rows(&left, &right, location)?;
+    pub fn rows(&mut self, name: &str, left: Vec<Typed>, right: Vec<Typed>, location: i32) -> Outcome {
+        self.check_widths(&left, &right, location)?;
+        if left.is_empty() {
+            let error = "cannot compare rows of zero length";
+            return self.refuse(location, SqlState::FEATURE_NOT_SUPPORTED, error);
+        }
         let mut tests = Vec::new();
-        let mut fields = Vec::new();
         for (left, right) in left.into_iter().zip(right) {
-            let equal = match name {
-                "=" | "<>" => None,
-                _ => Some((
-                    self.copy(&Side::One(left.clone()))?.into(),
-                    self.copy(&Side::One(right.clone()))?.into(),
-                )),
-            };
             let test = self.operator(name, Some(left), right, location)?;
-            tests.push(self.field_test(test, location)?);
-            if let Some((left, right)) = equal {
-                fields.push(self.operator("=", Some(left), right, location)?.expr);
-            }
+            self.field_test(&test, location)?;
+            tests.push(test.expr);
         }
         let expr = match name {
+            _ if tests.len() == 1 => tests.pop().ok_or_else(functions::confused)?,
             "=" => Expr::And(tests),
             "<>" => Expr::Or(tests),
             "<" | "<=" | ">" | ">=" => {
-                // The first fields that differ decide: (a < c) OR (a = c AND ...).
-                let last = tests.pop().ok_or_else(functions::confused)?;
-                fields.pop();
-                let mut expr = last;
-                while let (Some(test), Some(equal)) = (tests.pop(), fields.pop()) {
-                    let strict = Expr::And(vec![test, Expr::Not(Box::new(equal.clone()))]);
-                    expr = Expr::Or(vec![strict, Expr::And(vec![equal, expr])]);
-                }
-                expr
+                let ordered = tests.into_iter().map(|test| equality_of(&test).map(|equal| (test, equal)));
+                Expr::Ordered(ordered.collect::<Result<_, _>>()?)
             }
             _ => {
-                return self.refuse(
-                    location,
-                    SqlState::FEATURE_NOT_SUPPORTED,
-                    format!("could not determine interpretation of row comparison operator {name}"),
-                );
+                let error = format!("could not determine interpretation of row comparison operator {name}");
+                let error = SqlError::new(SqlState::FEATURE_NOT_SUPPORTED, error);
+                let hint = "Row comparison operators must be associated with btree operator families.";
+                return Err(self.at(location, error.hint(hint)));
             }
         };
         Ok(typed(expr, Oid::BOOL, location))
@@ -341,27 +398,39 @@ impl<'a> Analyzer<'a> {
     }
 }
 
-impl Side {
+impl Side<'_> {
     fn location(&self) -> i32 {
         match self {
             Side::One(value) => value.location,
             Side::Row(_, location) => *location,
+            Side::Query(link) => link.location,
+        }
+    }
+
+    /// Whether it is the same for every row of the query.
+    fn is_constant(&self) -> bool {
+        match self {
+            Side::One(value) => !value.expr.has_columns(),
+            Side::Row(fields, _) => !fields.iter().any(|field| field.expr.has_columns()),
+            Side::Query(_) => false,
         }
     }
 }
 
-impl From<Side> for Typed {
-    fn from(side: Side) -> Typed {
-        match side {
-            Side::One(value) => value,
-            Side::Row(fields, location) => super::expression::row(fields, location),
-        }
+/// The equality between what a comparison compares.
+fn equality_of(test: &Expr) -> Result<&'static Function, SqlError> {
+    match test {
+        Expr::Call { types, .. } => match types.as_slice() {
+            [left, right] => Ok(resolve::operator("=", Some(*left), *right)?.function),
+            _ => Err(functions::confused()),
+        },
+        _ => Err(functions::confused()),
     }
 }
 
 /// A value that is tested several times: what it is evaluated from once, and what stands for it.
 /// What is no more than a leaf stands for itself, and so does a row.
-fn shared(side: Side) -> (Option<Expr>, Side) {
+fn shared(side: Side<'_>) -> (Option<Expr>, Side<'_>) {
     match side {
         Side::One(value) if !is_leaf(&value.expr) => {
             (Some(value.expr), Side::One(Typed { expr: Expr::CaseValue, ..value }))
@@ -379,8 +448,4 @@ fn with(value: Option<Expr>, test: Expr) -> Expr {
         Some(value) => Expr::With { value: Box::new(value), test: Box::new(test) },
         None => test,
     }
-}
-
-fn has_columns(expr: &Expr) -> bool {
-    expr.any(&|part| matches!(part, Expr::Column { .. } | Expr::Subquery(_)))
 }

@@ -32,6 +32,15 @@ impl Comparison {
         })
     }
 
+    /// The same, or equal.
+    fn or_equal(self) -> Comparison {
+        match self {
+            Comparison::Less => Comparison::LessOrEqual,
+            Comparison::Greater => Comparison::GreaterOrEqual,
+            other => other,
+        }
+    }
+
     /// The same with its sides exchanged.
     fn turned(self) -> Comparison {
         match self {
@@ -342,6 +351,11 @@ fn outermost(expr: &Expr) -> usize {
 /// How a condition compares a column of the row at hand, and with what: a value that is known
 /// before the row is.
 fn compared(condition: &Expr, place: usize, oid: Oid) -> Option<(Comparison, &Expr)> {
+    if let Expr::Ordered(tests) = condition {
+        // The first fields may be equal.
+        let (comparison, value) = compared(&tests.first()?.0, place, oid)?;
+        return Some((comparison.or_equal(), value));
+    }
     let Expr::Call { function, arguments, types, .. } = condition else { return None };
     let comparison = Comparison::of(operators::symbol(function.oid)?)?;
     let ([left, right], [left_type, right_type]) = (arguments.as_slice(), types.as_slice()) else {

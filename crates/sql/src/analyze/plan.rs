@@ -73,6 +73,9 @@ pub enum Expr {
         /// Whether the question is if they are alike.
         negated: bool,
     },
+    /// Which of two rows comes first: comparisons of their fields, and the equality of each. The
+    /// first fields that are not equal decide; what is behind them is not evaluated.
+    Ordered(Vec<(Expr, &'static Function)>),
     /// NULL if the two arguments of the equality are equal, otherwise the first.
     NullIf(Box<Expr>),
     /// The first branch whose condition is true.

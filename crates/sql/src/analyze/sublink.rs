@@ -62,14 +62,12 @@ impl<'a> Analyzer<'a> {
                 let left = left.unwrap_or_default();
                 self.check_columns(left.len(), &outputs, location)?;
                 let name = strings(&link.oper_name).last().copied().unwrap_or("=");
-                let mut tests = Vec::new();
-                for (place, (left, output)) in left.into_iter().zip(&outputs).enumerate() {
-                    let left = Typed { expr: left.expr.deeper()?, ..left };
-                    let right = typed(Expr::Column { level: 0, place }, output.column.oid, location);
-                    let test = self.operator(name, Some(left), right, location)?;
-                    tests.push(self.field_test(test, location)?);
-                }
-                let test = if name == "<>" { Expr::Or(tests) } else { Expr::And(tests) };
+                let left = left.into_iter().map(|left| Ok(Typed { expr: left.expr.deeper()?, ..left }));
+                let right = outputs.iter().enumerate().map(|(place, output)| {
+                    typed(Expr::Column { level: 0, place }, output.column.oid, location)
+                });
+                let (left, right) = (left.collect::<Result<_, SqlError>>()?, right.collect());
+                let test = self.rows(name, left, right, location)?.expr;
                 let all = link.sub_link_type() == SubLinkType::AllSublink;
                 (Question::Test { test, all }, Oid::BOOL, -1)
             }

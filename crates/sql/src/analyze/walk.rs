@@ -47,6 +47,7 @@ impl Expr {
             Expr::With { value, test } => vec![value, test],
             Expr::Each { array, .. } => vec![array],
             Expr::Row(fields) => fields.iter().map(|(_, field)| field).collect(),
+            Expr::Ordered(tests) => tests.iter().map(|(test, _)| test).collect(),
         }
     }
 
@@ -64,6 +65,15 @@ impl Expr {
     pub fn has_aggregate(&self) -> bool {
         let looked = self.clone().rewrite_within(0, &mut |depth, part| match part {
             Expr::Aggregate { level, .. } if level == depth => Err(()),
+            other => Ok(other),
+        });
+        looked.is_err()
+    }
+
+    /// Whether it depends on the row at hand, as far as its query has one, or a query inside does.
+    pub fn has_columns(&self) -> bool {
+        let looked = self.clone().rewrite_within(0, &mut |depth, part| match part {
+            Expr::Column { level, .. } | Expr::Aggregate { level, .. } if level == depth => Err(()),
             other => Ok(other),
         });
         looked.is_err()
@@ -108,6 +118,10 @@ impl Expr {
             }
             Expr::Distinct { equal, negated } => Expr::Distinct { equal: inside(*equal, change)?, negated },
             Expr::NullIf(equal) => Expr::NullIf(inside(*equal, change)?),
+            Expr::Ordered(tests) => {
+                let test = |(test, equal)| Ok((*inside(test, change)?, equal));
+                Expr::Ordered(tests.into_iter().map(test).collect::<Result<_, E>>()?)
+            }
             Expr::Case { operand, branches, otherwise } => {
                 let operand = operand.map(|operand| boxed(operand, change)).transpose()?;
                 let branches: Result<Vec<_>, E> = branches

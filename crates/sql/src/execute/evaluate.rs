@@ -124,6 +124,20 @@ impl<'a> Env<'a> {
                 };
                 Ok(Datum::Bool(alike == *negated))
             }
+            Expr::Ordered(tests) => {
+                for (place, (test, equal)) in tests.iter().enumerate() {
+                    let (function, left, right) = self.operands(test)?;
+                    if left.is_null() || right.is_null() {
+                        return Ok(Datum::Null);
+                    }
+                    let values = [left, right];
+                    let is_last = place + 1 == tests.len();
+                    if is_last || self.compared(equal, &values, test)? != Datum::Bool(true) {
+                        return self.compared(function, &values, test);
+                    }
+                }
+                Err(lost())
+            }
             Expr::NullIf(equal) => {
                 let (function, left, right) = self.operands(equal)?;
                 if left.is_null() || right.is_null() {
@@ -331,9 +345,9 @@ impl<'a> Env<'a> {
         Ok((function, self.value(left)?, self.value(right)?))
     }
 
-    /// Whether an equality says that values are equal.
-    fn compared(&self, function: &'static Function, values: &[Datum], equal: &Expr) -> Outcome {
-        let Expr::Call { types, result, .. } = equal else { return Err(lost()) };
+    /// What a function says of the values that a call has.
+    fn compared(&self, function: &'static Function, values: &[Datum], call: &Expr) -> Outcome {
+        let Expr::Call { types, result, .. } = call else { return Err(lost()) };
         self.apply(function, values, types, *result)
     }
 
