@@ -149,7 +149,7 @@ impl<'a> Folder<'a> {
             Expr::With { value, test } => self.with(*value, *test),
             Expr::Call { function, arguments, types, result, spread } => {
                 let arguments = self.list(arguments);
-                let null = arguments.iter().any(|argument| matches!(argument, Expr::Constant(Datum::Null)));
+                let null = arguments.iter().any(is_null);
                 let is_set = !matches!(function.body, Body::Plain(_));
                 if !is_set && function.strict && null {
                     return Expr::Constant(Datum::Null);
@@ -201,11 +201,13 @@ impl<'a> Folder<'a> {
             }
             Expr::Read { text, oid, modifier } => {
                 let text = self.boxed(*text);
-                self.evaluated(Expr::Read { text, oid, modifier }, is_plain(oid))
+                let is_settled = is_plain(oid) || is_null(&text);
+                self.evaluated(Expr::Read { text, oid, modifier }, is_settled)
             }
             Expr::Print { value, oid } => {
                 let value = self.boxed(*value);
-                self.evaluated(Expr::Print { value, oid }, prints_plainly(oid))
+                let is_settled = prints_plainly(oid) || is_null(&value);
+                self.evaluated(Expr::Print { value, oid }, is_settled)
             }
             Expr::Fit { value, oid, modifier, explicit } => {
                 let value = self.boxed(*value);
@@ -381,6 +383,10 @@ fn replace_operand(expr: &mut Expr, operand: &Datum) {
     }
 }
 
+fn is_null(expr: &Expr) -> bool {
+    matches!(expr, Expr::Constant(Datum::Null))
+}
+
 /// Whether an expression over [`Expr::CaseValue`] depends on nothing else.
 fn is_immutable(expr: &Expr) -> bool {
     !expr.any(&|part| match part {
@@ -423,6 +429,10 @@ fn is_plain(oid: Oid) -> bool {
             | Oid::CHAR
             | Oid::BYTEA
             | Oid::OID
+            | Oid::XID
+            | Oid::CID
+            | Oid::JSON
+            | Oid::JSONB
     )
 }
 

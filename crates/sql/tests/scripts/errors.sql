@@ -35,3 +35,4 @@ select case when false then 'a' || 1 / 0 else 'b' end, case when false then ('{x
 select ('a' || 1)::int, 1 / 0;
 select 1 / 0, ('a' || 1)::int;
 select ('{a' || '}')::int[], 1 / 0;
+select 1 / 0 * length(null::interval::text), (2 / 0)::text || null::date::text;
