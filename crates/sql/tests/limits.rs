@@ -129,7 +129,7 @@ fn between(inner: Node) -> Node {
     })))
 }
 
-/// `(inner, true) < (true, true)`
+/// `(inner, true) IN ((true, true), (true, true))`
 fn row(inner: Node) -> Node {
     let value = || {
         let val = Some(a_const::Val::Boolval(pg_query::protobuf::Boolean { boolval: true }));
@@ -137,14 +137,15 @@ fn row(inner: Node) -> Node {
     };
     let row = |first: Node| {
         let args = vec![first, value()];
-        Some(Box::new(node(NodeEnum::RowExpr(Box::new(RowExpr { args, ..RowExpr::default() })))))
+        node(NodeEnum::RowExpr(Box::new(RowExpr { args, ..RowExpr::default() })))
     };
-    let name = pg_query::protobuf::String { sval: "<".to_owned() };
+    let list = pg_query::protobuf::List { items: vec![row(value()), row(value())] };
+    let name = pg_query::protobuf::String { sval: "=".to_owned() };
     node(NodeEnum::AExpr(Box::new(AExpr {
-        kind: AExprKind::AexprOp.into(),
+        kind: AExprKind::AexprIn.into(),
         name: vec![node(NodeEnum::String(name))],
-        lexpr: row(inner),
-        rexpr: row(value()),
+        lexpr: Some(Box::new(row(inner))),
+        rexpr: Some(Box::new(node(NodeEnum::List(list)))),
         ..AExpr::default()
     })))
 }
