@@ -281,7 +281,8 @@ impl Analyzer<'_> {
             ));
         }
         let mut cast = self.coerce(item, oid, modifier, CastContext::Explicit)?;
-        cast.location = place;
+        // Without a modifier the type has none, also if the value had one before.
+        (cast.location, cast.modifier) = (place, modifier);
         Ok(cast)
     }
 

@@ -225,16 +225,18 @@ impl<'a> Analyzer<'a> {
         }
         let value = self.expression(node)?;
         let name = if target.name.is_empty() { column_name(node) } else { target.name.clone() };
-        let origin = self.origin_of(&value.expr);
+        let origin = self.origin_of(&value);
         targets.push(Target { name, value, origin });
         Ok(())
     }
 
-    /// The table's column that an expression is.
-    pub fn origin_of(&self, expr: &Expr) -> Option<Origin> {
-        let Expr::Column { level, place } = expr else { return None };
+    /// The table's column that an expression is, and not a cast of it that changes nothing.
+    fn origin_of(&self, value: &Typed) -> Option<Origin> {
+        let Expr::Column { level, place } = &value.expr else { return None };
         let scope = self.scopes.iter().rev().nth(*level)?;
-        scope.columns.get(*place)?.origin
+        let column = scope.columns.get(*place)?;
+        let is_the_same = (column.oid, column.modifier) == (value.oid, value.modifier);
+        column.origin.filter(|_| is_the_same)
     }
 
     /// The plan above what is read.

@@ -125,12 +125,24 @@ def catalog(connection):
         ["p3"]).fetchall())
 
 
+def columns(connection):
+    """Of which table's column a result is, and with which modifier: a cast makes it none's."""
+    connection.execute("CREATE TABLE p3c (a int, v varchar(12), u varchar, n numeric(8,2), i interval second(2), c char(3))")
+    for query in ("SELECT a, v, u, n, i, c FROM p3c", "SELECT a::int, v::varchar(12), u::varchar, n::numeric(8,2), c::char(3) FROM p3c",
+                  "SELECT v::text, v::varchar, v::varchar(5), u::text, n::numeric, i::interval, c::bpchar, c::text FROM p3c",
+                  "SELECT x.v, y.v::text FROM p3c x, (SELECT v FROM p3c) y", "SELECT DISTINCT v::text, a FROM p3c",
+                  "UPDATE p3c SET a = 1 RETURNING v, v::text, n, n::numeric"):
+        result = connection.execute(query).pgresult
+        print(query, [(result.ftable(at) > 0, result.ftablecol(at), result.fmod(at)) for at in range(result.nfields)])
+    connection.execute("DROP TABLE p3c")
+
+
 def main():
     with psycopg.connect(f"host=127.0.0.1 port={sys.argv[1]} user=postgres dbname=postgres", autocommit=True) as connection:
         info = connection.info
         print(info.server_version // 10000, info.encoding, info.timezone, info.parameter_status("integer_datetimes"))
         connection.execute("DROP TABLE IF EXISTS p3")
-        for part in (types, statements, transactions, copying, catalog):
+        for part in (types, statements, transactions, copying, catalog, columns):
             print("--", part.__name__)
             part(connection)
         connection.execute("DROP TABLE p3")
