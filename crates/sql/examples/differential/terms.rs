@@ -96,6 +96,7 @@ const RULES: &[(char, &[(&str, &str)])] = &[
             ("ni", "(? + ?)"),
             ("bnn", "case when ? then ? else ? end"),
             ("f", "?::numeric(12,2)"),
+            ("n", "?::numeric"),
         ],
     ),
     (
@@ -129,6 +130,8 @@ const RULES: &[(char, &[(&str, &str)])] = &[
             ("t", "split_part(?, ' ', 1)"),
             ("t", "md5(?)"),
             ("t", "?::char(7)"),
+            ("t", "?::text"),
+            ("t", "?::varchar"),
             ("tt", "greatest(?::char(3), ?::bpchar)"),
             ("a", "array_to_string(?, ',')"),
         ],
