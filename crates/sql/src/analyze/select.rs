@@ -1,7 +1,7 @@
 //! Queries: `SELECT`, `VALUES`, and several of them put together.
 
 use pg_query::NodeEnum;
-use pg_query::protobuf::{ResTarget, SelectStmt, SetOperation};
+use pg_query::protobuf::{Node, ResTarget, SelectStmt, SetOperation};
 
 use super::expression::present;
 use super::from::{Clause, Scope, ScopeColumn};
@@ -225,18 +225,25 @@ impl<'a> Analyzer<'a> {
         }
         let value = self.expression(node)?;
         let name = if target.name.is_empty() { column_name(node) } else { target.name.clone() };
-        let origin = self.origin_of(&value);
+        let origin = self.origin_of(node, &value);
         targets.push(Target { name, value, origin });
         Ok(())
     }
 
-    /// The table's column that an expression is, and not a cast of it that changes nothing.
-    fn origin_of(&self, value: &Typed) -> Option<Origin> {
+    /// The table's column that an expression is, and not one of another type by a cast that does
+    /// nothing.
+    fn origin_of(&self, node: &Node, value: &Typed) -> Option<Origin> {
         let Expr::Column { level, place } = &value.expr else { return None };
-        let scope = self.scopes.iter().rev().nth(*level)?;
-        let column = scope.columns.get(*place)?;
-        let is_the_same = (column.oid, column.modifier) == (value.oid, value.modifier);
-        column.origin.filter(|_| is_the_same)
+        let column = self.scopes.iter().rev().nth(*level)?.columns.get(*place)?;
+        let own = (column.oid, column.modifier);
+        let mut node = node;
+        while let Some(NodeEnum::TypeCast(cast)) = &node.node {
+            if self.type_name(cast.type_name.as_ref()?).ok()? != own {
+                return None;
+            }
+            node = cast.arg.as_deref()?;
+        }
+        column.origin.filter(|_| own == (value.oid, value.modifier))
     }
 
     /// The plan above what is read.
