@@ -11,6 +11,8 @@ use crate::{SqlError, SqlState};
 enum Path {
     /// Nothing.
     Same,
+    /// Makes a string one of `char` without a length, with all its characters.
+    Kept,
     /// Calls a function.
     Function(u32),
     /// Goes through the text form.
@@ -29,6 +31,7 @@ fn path(from: Oid, to: Oid, context: CastContext) -> Option<Path> {
             return None;
         }
         return Some(match cast.method {
+            CastMethod::Same if to == Oid::BPCHAR => Path::Kept,
             CastMethod::Same => Path::Same,
             CastMethod::Function(oid) => Path::Function(oid),
             CastMethod::Text => Path::Text,
@@ -36,7 +39,7 @@ fn path(from: Oid, to: Oid, context: CastContext) -> Option<Path> {
     }
     if let (Some(from), Some(to)) = (from.element(), to.element().filter(|_| !to.is_vector())) {
         return path(from, to, context).map(|inner| match inner {
-            Path::Same if to != Oid::BPCHAR || from == to => Path::Same,
+            Path::Same => Path::Same,
             _ => Path::Each(from, to),
         });
     }
@@ -51,7 +54,7 @@ fn path(from: Oid, to: Oid, context: CastContext) -> Option<Path> {
 
 /// Whether there is a cast that calls no function, which may be written like one.
 pub fn is_plain_cast(from: Oid, to: Oid) -> bool {
-    matches!(path(from, to, CastContext::Explicit), Some(Path::Same | Path::Text))
+    matches!(path(from, to, CastContext::Explicit), Some(Path::Same | Path::Kept | Path::Text))
 }
 
 /// Whether arguments of these types may be given for those.
@@ -399,11 +402,10 @@ fn is_of_the_moment(text: &str, oid: Oid) -> bool {
 
 /// The expression of a cast.
 fn converted(expr: Expr, from: Oid, to: Oid, context: CastContext) -> Option<Expr> {
-    // A string as `char` without a length has all its characters.
     let kept = |text| Expr::Fit { value: Box::new(text), oid: Oid::BPCHAR, modifier: -1, explicit: true };
     Some(match path(from, to, context)? {
-        Path::Same if to == Oid::BPCHAR && from != to => kept(expr),
         Path::Same => expr,
+        Path::Kept => kept(expr),
         Path::Function(oid) => {
             let function = functions::function(oid)?;
             Expr::Call { function, arguments: vec![expr], types: vec![from], result: to, spread: false }

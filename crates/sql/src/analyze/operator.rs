@@ -19,7 +19,9 @@ type Outcome = Result<Typed, SqlError>;
 /// types say.
 #[derive(Clone)]
 enum Side<'a> {
+    /// Any value.
     One(Typed),
+    /// The fields of a row, and its place in the text.
     Row(Vec<Typed>, i32),
     /// A query for a value, or for a row if the other side is one.
     Query(&'a SubLink),
@@ -52,8 +54,7 @@ impl<'a> Analyzer<'a> {
                     return self.operator(name, None, right, location);
                 };
                 let left = self.side(left)?;
-                let left = self.analyzed(left)?;
-                let right = self.side(present(&expr.rexpr)?)?;
+                let right = self.side_or_query(present(&expr.rexpr)?)?;
                 self.compared(name, left, right, location)
             }
             AExprKind::AexprOpAny | AExprKind::AexprOpAll => {
@@ -64,9 +65,7 @@ impl<'a> Analyzer<'a> {
             AExprKind::AexprDistinct | AExprKind::AexprNotDistinct => {
                 let negated = expr.kind() == AExprKind::AexprNotDistinct;
                 let left = self.side(present(&expr.lexpr)?)?;
-                let left = self.analyzed(left)?;
                 let right = self.side(present(&expr.rexpr)?)?;
-                let right = self.analyzed(right)?;
                 match (left, right) {
                     (Side::Row(left, _), Side::Row(right, _)) => {
                         self.distinct_rows(left, right, negated, location)
@@ -89,11 +88,7 @@ impl<'a> Analyzer<'a> {
             }
             AExprKind::AexprIn => {
                 let left = self.side(present(&expr.lexpr)?)?;
-                let left = self.analyzed(left)?;
-                let items = lists(&expr.rexpr).iter().map(|item| {
-                    let item = self.side(item)?;
-                    self.analyzed(item)
-                });
+                let items = lists(&expr.rexpr).iter().map(|item| self.side(item));
                 let items = items.collect::<Result<Vec<Side<'a>>, _>>()?;
                 self.one_of(name, left, items, location)
             }
@@ -102,17 +97,16 @@ impl<'a> Analyzer<'a> {
             | AExprKind::AexprBetweenSym
             | AExprKind::AexprNotBetweenSym => {
                 let [low, high] = lists(&expr.rexpr) else { return Err(functions::confused()) };
-                let value = self.side(present(&expr.lexpr)?)?;
-                let (whole, value) = shared(self.analyzed(value)?);
+                let (whole, value) = shared(self.side(present(&expr.lexpr)?)?);
                 let negated =
                     matches!(expr.kind(), AExprKind::AexprNotBetween | AExprKind::AexprNotBetweenSym);
                 let symmetric =
                     matches!(expr.kind(), AExprKind::AexprBetweenSym | AExprKind::AexprNotBetweenSym);
                 let (above, below) = if negated { ("<", ">") } else { (">=", "<=") };
-                let low = self.side(low)?;
+                let low = self.side_or_query(low)?;
                 let copied = if symmetric { Some(self.copy(&low)?) } else { None };
                 let first = self.bound(above, &value, low, negated, location)?;
-                let high = self.side(high)?;
+                let high = self.side_or_query(high)?;
                 let swapped = match copied {
                     Some(low) => Some((self.copy(&high)?, low)),
                     None => None,
@@ -149,28 +143,21 @@ impl<'a> Analyzer<'a> {
 
     /// `IN`, `NOT IN` with a list: its items are of one type if they have one in common.
     fn one_of(&mut self, name: &str, left: Side<'a>, items: Vec<Side<'a>>, location: i32) -> Outcome {
-        let constants = items.iter().filter(|item| item.is_constant()).count();
         let mut items = items;
-        if let (Side::One(left), true) = (&left, constants > 1) {
-            let constants = items.iter().filter(|item| item.is_constant()).cloned();
+        if let Side::One(left) = &left {
+            let mut constants: Vec<&mut Side<'a>> =
+                items.iter_mut().filter(|item| item.is_constant()).collect();
             let mut all = vec![left.clone()];
-            for item in constants {
-                all.push(self.single(item)?);
+            for item in &constants {
+                all.push(self.single(Side::clone(item))?);
             }
-            if let Ok(oid) = self.common_type(&all, "IN")
+            if constants.len() > 1
+                && let Ok(oid) = self.common_type(&all, "IN")
                 && all.iter().all(|item| fits_common_type(item, oid))
             {
-                let mut coerced = Vec::new();
-                for item in items {
-                    coerced.push(match item.is_constant() {
-                        true => {
-                            let item = self.single(item)?;
-                            Side::One(self.to_common_type(item, oid, "IN")?)
-                        }
-                        false => item,
-                    });
+                for (item, value) in constants.iter_mut().zip(all.into_iter().skip(1)) {
+                    **item = Side::One(self.to_common_type(value, oid, "IN")?);
                 }
-                items = coerced;
             }
         }
         let (whole, left) = shared(left);
@@ -185,21 +172,21 @@ impl<'a> Analyzer<'a> {
         Ok(typed(with(whole, test), Oid::BOOL, location))
     }
 
+    /// A side whose query, if it is one, is for a value.
     fn side(&mut self, node: &'a Node) -> Result<Side<'a>, SqlError> {
         match &node.node {
             Some(NodeEnum::RowExpr(row)) => Ok(Side::Row(self.expressions(&row.args)?, row.location)),
-            Some(NodeEnum::SubLink(link)) if link.sub_link_type() == SubLinkType::ExprSublink => {
-                Ok(Side::Query(link))
-            }
             _ => self.expression(node).map(Side::One),
         }
     }
 
-    /// A side whose query is one for a value.
-    fn analyzed(&mut self, side: Side<'a>) -> Result<Side<'a>, SqlError> {
-        match side {
-            Side::Query(link) => self.sublink(link).map(Side::One),
-            other => Ok(other),
+    /// A side whose query is looked at when the other side is known.
+    fn side_or_query(&mut self, node: &'a Node) -> Result<Side<'a>, SqlError> {
+        match &node.node {
+            Some(NodeEnum::SubLink(link)) if link.sub_link_type() == SubLinkType::ExprSublink => {
+                Ok(Side::Query(link))
+            }
+            _ => self.side(node),
         }
     }
 
@@ -277,6 +264,7 @@ impl<'a> Analyzer<'a> {
         Ok(typed(test, Oid::BOOL, location))
     }
 
+    /// `IS DISTINCT FROM` by an equality.
     fn distinct_values(&mut self, left: Typed, right: Typed, negated: bool, location: i32) -> Outcome {
         let equal = self.operator("=", Some(left), right, location)?;
         if equal.oid != Oid::BOOL {
@@ -312,6 +300,7 @@ impl<'a> Analyzer<'a> {
         if matches!(side, Side::Row(..)) { self.copy(side) } else { Ok(side.clone()) }
     }
 
+    /// Refuses rows that have different numbers of fields.
     fn check_widths(&self, left: &[Typed], right: &[Typed], location: i32) -> Result<(), SqlError> {
         if left.len() != right.len() {
             return self.refuse(

@@ -77,8 +77,8 @@ impl<'a> Analyzer<'a> {
         Ok(Typed { expr, oid, modifier, location })
     }
 
-    /// A query whose only row is compared with one of so many fields: what makes the row, and its
-    /// fields where the row is [`Expr::CaseValue`].
+    /// Analyzes a query whose only row is compared with a row of `width` fields. Returns what makes
+    /// its row, and the fields of that where it is [`Expr::CaseValue`].
     pub fn row_of(
         &mut self,
         link: &'a SubLink,

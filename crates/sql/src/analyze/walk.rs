@@ -205,8 +205,7 @@ impl Expr {
         })
     }
 
-    /// The same expression as a query sees it that is so many levels further out. The expression
-    /// must not name columns of the queries between, whose rows that query does not see.
+    /// Rewrites the expression for a query that is `levels` further out. The expression must not name columns of the queries between, whose rows that query does not see.
     pub fn further_out(self, levels: usize) -> Result<Expr, SqlError> {
         let up = |level: usize| level.checked_sub(levels).ok_or_else(functions::confused);
         self.rewrite_within(0, &mut |depth, part| {

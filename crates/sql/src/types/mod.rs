@@ -89,7 +89,7 @@ impl Datum {
         Datum::Text(value.into())
     }
 
-    /// A string of a type: of `char(n)`, or of another.
+    /// A string as a value of its type: [`Datum::Bpchar`] if that is `char(n)`, else [`Datum::Text`].
     pub fn string(oid: Oid, value: impl Into<Arc<str>>) -> Datum {
         if oid == Oid::BPCHAR { Datum::Bpchar(value.into()) } else { Datum::Text(value.into()) }
     }

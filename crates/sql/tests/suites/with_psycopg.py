@@ -130,7 +130,8 @@ def columns(connection):
     connection.execute("CREATE TABLE p3c (a int, v varchar(12), u varchar, n numeric(8,2), i interval second(2), c char(3))")
     for query in ("SELECT a, v, u, n, i, c FROM p3c", "SELECT a::int, v::varchar(12), u::varchar, n::numeric(8,2), c::char(3) FROM p3c",
                   "SELECT v::text, v::varchar, v::varchar(5), u::text, n::numeric, i::interval, c::bpchar, c::text FROM p3c",
-                  "SELECT x.v, y.v::text FROM p3c x, (SELECT v FROM p3c) y", "SELECT DISTINCT v::text, a FROM p3c", "SELECT u::text::varchar, u::varchar::varchar, a::int4::integer, v::varchar::varchar(12) FROM p3c",
+                  "SELECT x.v, y.v::text FROM p3c x, (SELECT v FROM p3c) y", "SELECT DISTINCT v::text, a FROM p3c",
+                  "SELECT u::text::varchar, u::varchar::varchar, a::int4::integer, v::varchar::varchar(12) FROM p3c",
                   "UPDATE p3c SET a = 1 RETURNING v, v::text, n, n::numeric"):
         result = connection.execute(query).pgresult
         print(query, [(result.ftable(at) > 0, result.ftablecol(at), result.fmod(at)) for at in range(result.nfields)])
